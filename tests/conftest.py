@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -15,13 +17,16 @@ from hypothesis import settings as hypothesis_settings
 from gleaner.api.app import Api
 from gleaner.application import build_api
 from gleaner.clients import pinecone
-from gleaner.model import ANSWERS_SUFFIX, Record
+from gleaner.model import ANSWERS_SUFFIX, Record, utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.settings import Settings
 from gleaner.stores.access import AccessStore
 from gleaner.stores.dynamodb import Table
-from gleaner.stores.items import from_item
+from gleaner.stores.items import from_item, to_item
+from gleaner.stores.keyword_layout import KeywordLayout
+from gleaner.stores.keyword_moving import new_layout
 from gleaner.stores.schema import LAYOUT_KEY
+from gleaner.stores.tool_calls import ToolCallStore
 from gleaner_local.aws import ministack
 from gleaner_local.aws.execution_environment import LocalContext
 from gleaner_local.index.embedded import EmbeddedIndex
@@ -268,6 +273,26 @@ def open_access(environment: dict[str, str]) -> AccessStore:
     """The access table that these environment variables name."""
     client = ministack.admin_client(environment["AWS_ENDPOINT_URL_DYNAMODB"])
     return AccessStore(Table(client, environment["ACCESS_TABLE"]))
+
+
+def open_tool_calls(environment: dict[str, str], client: Any = None) -> ToolCallStore:
+    """The tool calls table that these environment variables name."""
+    client = client or ministack.admin_client(environment["AWS_ENDPOINT_URL_DYNAMODB"])
+    table, keywords = (Table(client, environment[f"{name}_TABLE"]) for name in ("TOOL_CALLS", "KEYWORDS"))
+    return ToolCallStore(table, ThreadPoolExecutor(5), KeywordLayout(keywords))
+
+
+def keep_former_form(environment: dict[str, str]) -> None:
+    """Have no item written in the compact form, as after an upgrade."""
+    client = ministack.admin_client(environment["AWS_ENDPOINT_URL_DYNAMODB"])
+    Table(client, environment["KEYWORDS_TABLE"]).delete_many([LAYOUT_KEY], deadline=Deadline.after(10))
+
+
+def allow_compact_form(environment: dict[str, str], since: datetime | None = None) -> None:
+    """Have items written in the compact form from a time on, by default at once."""
+    client = ministack.admin_client(environment["AWS_ENDPOINT_URL_DYNAMODB"])
+    item = to_item(new_layout(since or utc_now()))
+    client.put_item(TableName=environment["KEYWORDS_TABLE"], Item=item)
 
 
 def limit_callers(environment: dict[str, str], access: dict[str, list[str]]) -> None:

@@ -17,6 +17,7 @@ from gleaner.errors import ModelUnavailable, StoreUnavailable
 from gleaner.model import AnswerStatus, new_id
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.settings import Settings
+from gleaner.stores.tool_calls import read_calls
 from gleaner.wiring import Stores, build_services, build_stores
 from tests.answering.asking import ask as ask_for_events
 from tests.answering.test_events import outline
@@ -62,9 +63,9 @@ def test_neither_question_nor_answer_is_stored(services: Services, model: Script
     query_id = ask(services)
     [note] = items("CONVERSATIONS_TABLE")
     assert note == {"pk": "O#key:ann", "sk": f"Q#{query_id}", "query_id": query_id, "tool_call_count": 2}
-    records = items("TOOL_CALLS_TABLE")
-    assert [record["position"] for record in records] == [0, 1]
-    assert not any("session_id" in record for record in records)
+    [item] = items("TOOL_CALLS_TABLE")
+    assert "session_id" not in item
+    assert [(call.position, call.session_id) for call in read_calls(item)] == [(0, None), (1, None)]
 
 
 def test_its_answer_has_no_session(services: Services, model: ScriptedModel) -> None:

@@ -10,7 +10,8 @@ from starlette.responses import JSONResponse
 
 from gleaner.clients import pinecone
 from gleaner.model import Record
-from tests.conftest import MERGING, Client
+from gleaner.stores.tool_calls import read_calls
+from tests.conftest import MERGING, Client, keep_former_form
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search, web
 from tests.doubles.scripted_web import ScriptedWeb, result
 
@@ -304,18 +305,25 @@ def test_another_callers_session_is_unknown(client: Client, model: ScriptedModel
     assert theirs[1]["detail"] == unknown[1]["detail"]
 
 
-def test_every_tool_call_is_recorded(client: Client, model: ScriptedModel, items: Any) -> None:
+@pytest.mark.parametrize("is_compact", [True, False])
+def test_every_tool_call_is_recorded(
+    settings: dict[str, str], client: Client, model: ScriptedModel, items: Any, is_compact: bool
+) -> None:
+    if not is_compact:
+        keep_former_form(settings)
     model.plays(calls(search()), calls(answer("Merged.", ("kb-9",))), calls(answer()))
     _, body = client.ask()
-    records = sorted(items("TOOL_CALLS_TABLE"), key=lambda item: item["sk"])
-    for record in records:  # few tools and two statuses would otherwise share all writes of an index
-        for name in ("tool_name", "status"):
-            record[name], _, shard = record[name].rpartition("#")
-            assert shard in {"00", "01", "02", "03"}
-    assert [(r["tool_name"], r["status"], r["retry_count"]) for r in records] == [
+    stored = sorted(items("TOOL_CALLS_TABLE"), key=lambda item: item["sk"])
+    assert len(stored) == (1 if is_compact else 3)
+    for name in ("tool_name", "status"):  # few tools and two statuses would otherwise share all writes of an index
+        assert {item[name].rpartition("#")[2] for item in stored} <= {"00", "01", "02", "03"}
+    records = [record for item in stored for record in read_calls(item)]
+    assert [(r.tool_name, r.status, r.retry_count) for r in records] == [
         ("knowledge_base_search", "success", 0),
         ("generate_response", "error", 0),
         ("generate_response", "success", 1),
     ]
-    assert {r["query_id"] for r in records} == {body["query_id"]}
-    assert records[1]["error_message"].startswith("Unknown source ids: kb-9")
+    assert {(r.query_id, r.session_id, r.owner) for r in records} == {
+        (body["query_id"], body["session_id"], "key:local")
+    }
+    assert str(records[1].error_message).startswith("Unknown source ids: kb-9")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote
 
@@ -16,10 +15,9 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.learned_deletion import LearnedDeletion
 from gleaner.stores.session_deletion import SessionDeletion
-from gleaner.stores.tool_calls import ToolCallStore
 from gleaner_local.aws import ministack
 from tests.api.test_learning_modes import PAGE, finds, learn, listed
-from tests.conftest import Client, make_api
+from tests.conftest import Client, keep_former_form, make_api, open_tool_calls
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_web import ScriptedWeb
 from tests.keyword_fixtures import words_of
@@ -51,9 +49,12 @@ def ask_everything(client: Client, model: ScriptedModel, web: ScriptedWeb, calle
     assert client.post("/api/chat/query", {"query": "And?"}, caller=caller)[0] == 503
 
 
+@pytest.mark.parametrize("is_compact", [True, False])
 def test_all_that_a_caller_left_is_deleted(
-    client: Client, model: ScriptedModel, web: ScriptedWeb, items: Items
+    settings: dict[str, str], client: Client, model: ScriptedModel, web: ScriptedWeb, items: Items, is_compact: bool
 ) -> None:
+    if not is_compact:
+        keep_former_form(settings)
     ask_everything(client, model, web, "bob")
     before = {table: len(items(table)) for table in TABLES[:2]}
     ask_everything(client, model, web, "ann")
@@ -153,8 +154,6 @@ def test_a_question_whose_session_is_deleted_in_the_meantime_teaches_nothing(
 
 
 def _deletion(settings: dict[str, str], dynamodb: Any) -> SessionDeletion:
-    conversations, calls_table, keywords = (
-        Table(dynamodb, settings[f"{name}_TABLE"]) for name in ("CONVERSATIONS", "TOOL_CALLS", "KEYWORDS")
-    )
+    conversations, keywords = (Table(dynamodb, settings[f"{name}_TABLE"]) for name in ("CONVERSATIONS", "KEYWORDS"))
     learned = LearnedDeletion(keywords)
-    return SessionDeletion(conversations, ToolCallStore(calls_table, ThreadPoolExecutor(1)), learned, with_shared=False)
+    return SessionDeletion(conversations, open_tool_calls(settings, dynamodb), learned, with_shared=False)

@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 from aws_lambda_powertools import Metrics
 
-from tests.conftest import Client
+from tests.conftest import Client, keep_former_form
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 
 UNKNOWN_QUERY = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 
-@pytest.fixture
-def query_id(client: Client, model: ScriptedModel) -> str:
-    """A query of the caller `local`."""
+@pytest.fixture(params=["compact", "former"])
+def query_id(settings: dict[str, str], client: Client, model: ScriptedModel, request: pytest.FixtureRequest) -> str:
+    """A query of the caller `local`, by the form of the items of its tool calls."""
+    if request.param == "former":
+        keep_former_form(settings)
     model.plays(calls(search()), calls(answer()))
     return str(client.ask()[1]["query_id"])
 

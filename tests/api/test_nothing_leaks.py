@@ -17,8 +17,8 @@ from starlette.responses import JSONResponse
 
 from gleaner.clients import pinecone
 from gleaner.model import Record
-from gleaner.stores import schema
 from gleaner.stores.items import from_item
+from gleaner.stores.tool_calls import ToolCallRecord, read_calls
 from gleaner_local.aws import ministack
 from gleaner_local.aws.execution_environment import ExecutionEnvironments, HandlerFailed
 from tests.conftest import proxy_event
@@ -58,7 +58,7 @@ class Run:
     answers: list[dict[str, Any]] = field(default_factory=list)
     log: str = ""
     traces: str = ""
-    records: list[dict[str, Any]] = field(default_factory=list)
+    records: list[ToolCallRecord] = field(default_factory=list)
     keywords: str = ""
     messages: str = ""
     sent_to_model: str = ""
@@ -95,7 +95,7 @@ def run(
             function.stop()
         run.traces = daemon.received()
     run.log = log_path.read_text()
-    run.records = _items(client, env["TOOL_CALLS_TABLE"])
+    run.records = [call for item in _items(client, env["TOOL_CALLS_TABLE"]) for call in read_calls(item)]
     run.keywords = str(_items(client, env["KEYWORDS_TABLE"]))
     run.messages = str(_items(client, env["CONVERSATIONS_TABLE"]))
     yield run
@@ -201,7 +201,7 @@ def test_no_debug_line_is_logged(run: Run) -> None:
 
 
 def test_no_record_of_a_tool_call_holds_a_secret(run: Run) -> None:
-    names = {schema.value_of_call_partition(record["tool_name"]).split("\n")[0] for record in run.records}
+    names = {call.tool_name.split("\n")[0] for call in run.records}
     assert {"knowledge_base_search", "perplexity_search", "index_keywords", "generate_response", "drop"} <= names
     assert "[redacted: e-mail address]" in str(run.records)
     assert not _planted_in(str(run.records))

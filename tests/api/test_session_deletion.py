@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -14,9 +13,9 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.learned_deletion import LearnedDeletion
 from gleaner.stores.session_deletion import SessionDeletion
-from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
+from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore, to_items
 from gleaner_local.aws import ministack
-from tests.conftest import Client, make_api
+from tests.conftest import Client, keep_former_form, make_api, open_tool_calls
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 
 Items = Callable[[str], list[dict[str, Any]]]
@@ -26,12 +25,19 @@ NO_MODEL = JSONResponse({"error": {"message": "no"}}, status_code=401)
 
 @pytest.fixture
 def tool_calls(settings: dict[str, str]) -> ToolCallStore:
-    dynamodb = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
-    return ToolCallStore(Table(dynamodb, settings["TOOL_CALLS_TABLE"]), ThreadPoolExecutor(1))
+    return open_tool_calls(settings)
+
+
+@pytest.fixture(params=["compact", "former"])
+def form(settings: dict[str, str], request: pytest.FixtureRequest) -> str:
+    """The form of the items that are written of tool calls."""
+    if request.param == "former":
+        keep_former_form(settings)
+    return str(request.param)
 
 
 @pytest.fixture
-def session(client: Client, model: ScriptedModel) -> str:
+def session(form: str, client: Client, model: ScriptedModel) -> str:
     """A session of `local` with a rated answer, and a question that ended in an error."""
     model.plays(calls(search()), calls(answer()))
     answered = client.ask()[1]
@@ -46,15 +52,16 @@ def delete(client: Client, session_id: str, caller: str = "local") -> int:
 
 
 def test_records_and_feedback_are_deleted_with_their_session(
-    client: Client, model: ScriptedModel, session: str, items: Items
+    client: Client, model: ScriptedModel, session: str, items: Items, form: str
 ) -> None:
     model.plays(calls(search()), calls(answer()))
     other = client.ask()[1]
     client.post(f"/api/queries/{other['query_id']}/feedback", {"rating": 5})
-    assert len(items("TOOL_CALLS_TABLE")) == 4 + 3
+    calls_and_rating = 1 + 1 if form == "compact" else 2 + 1
+    assert len(items("TOOL_CALLS_TABLE")) == calls_and_rating + 1 + calls_and_rating
     assert delete(client, session) == 204
     assert {item["pk"] for item in items("TOOL_CALLS_TABLE")} == {f"Q#{other['query_id']}"}
-    assert len(items("TOOL_CALLS_TABLE")) == 3
+    assert len(items("TOOL_CALLS_TABLE")) == calls_and_rating
     page = client.request("GET", "/api/tool-calls", caller="admin", queryStringParameters={"status": "success"})[1]
     assert {call["session_id"] for call in page["tool_calls"]} == {other["session_id"]}
 
@@ -101,13 +108,10 @@ def test_a_deletion_interrupted_before_any_write_can_be_repeated(
     dynamodb = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
     for operation in ("TransactWriteItems", "BatchWriteItem"):
         dynamodb.meta.events.register(f"before-call.dynamodb.{operation}", crash)
-    conversations, calls_table = (
-        Table(dynamodb, settings[f"{name}_TABLE"]) for name in ("CONVERSATIONS", "TOOL_CALLS")
-    )
     with pytest.raises(KeyboardInterrupt):
         SessionDeletion(
-            conversations,
-            ToolCallStore(calls_table, ThreadPoolExecutor(1)),
+            Table(dynamodb, settings["CONVERSATIONS_TABLE"]),
+            open_tool_calls(settings, dynamodb),
             LearnedDeletion(Table(dynamodb, settings["KEYWORDS_TABLE"])),
             with_shared=False,
         ).delete(session, "key:local", deadline=Deadline.after(5))
@@ -142,12 +146,13 @@ def test_a_failed_question_keeps_its_records_if_its_session_remains(
 
 
 def test_records_of_many_queries_are_deleted(
-    client: Client, session: str, items: Items, tool_calls: ToolCallStore
+    client: Client, session: str, items: Items, tool_calls: ToolCallStore, form: str
 ) -> None:
+    before = len(items("TOOL_CALLS_TABLE"))
     for _ in range(40):
         query_id = new_id()
-        for position in range(3):
-            record = ToolCallRecord(
+        records = [
+            ToolCallRecord(
                 query_id=query_id,
                 session_id=session,
                 owner="key:local",
@@ -162,7 +167,10 @@ def test_records_of_many_queries_are_deleted(
                 retry_count=0,
                 created_at=utc_now(),
             )
-            tool_calls.record(record, deadline=Deadline.after(5))
-    assert len(items("TOOL_CALLS_TABLE")) == 124
+            for position in range(3)
+        ]
+        for item in to_items(records, is_compact=form == "compact"):
+            tool_calls.record(item, deadline=Deadline.after(5))
+    assert len(items("TOOL_CALLS_TABLE")) - before == (40 if form == "compact" else 120)
     assert delete(client, session) == 204
     assert items("TOOL_CALLS_TABLE") == []

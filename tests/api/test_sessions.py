@@ -20,9 +20,8 @@ from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.learned_deletion import LearnedDeletion
 from gleaner.stores.session_deletion import SessionDeletion
-from gleaner.stores.tool_calls import ToolCallStore
 from gleaner_local.aws import ministack
-from tests.conftest import Client, make_api, proxy_event
+from tests.conftest import Client, make_api, open_tool_calls, proxy_event
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 
 PATH = "/api/sessions"
@@ -244,10 +243,9 @@ def test_an_interrupted_deletion_hides_the_session_and_can_be_resumed(
     settings: dict[str, str], client: Client, store: ConversationStore, items: Any
 ) -> None:
     dynamodb = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
-    calls_table = Table(dynamodb, settings["TOOL_CALLS_TABLE"])
     deletion = SessionDeletion(
         Table(dynamodb, settings["CONVERSATIONS_TABLE"]),
-        ToolCallStore(calls_table, ThreadPoolExecutor(1)),
+        open_tool_calls(settings, dynamodb),
         LearnedDeletion(Table(dynamodb, settings["KEYWORDS_TABLE"])),
         with_shared=False,
     )

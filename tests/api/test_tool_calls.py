@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
 
 from gleaner.api import _cursors
-from tests.conftest import Client
+from gleaner.model import utc_now
+from tests.conftest import Client, allow_compact_form, keep_former_form, make_api
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_model import web as web_search
 from tests.doubles.scripted_web import ScriptedWeb, result
@@ -34,11 +36,20 @@ def all_pages(client: Client, path: str, caller: str) -> list[str]:
         cursor = f"&cursor={page['next_cursor']}"
 
 
-@pytest.fixture
-def answers(client: Client, model: ScriptedModel) -> list[dict[str, Any]]:
-    """Three answers: two in a session of `local`, and one of `mary` whose first search was rejected."""
+@pytest.fixture(params=["compact", "former", "first former, then compact"])
+def answers(
+    settings: dict[str, str], client: Client, model: ScriptedModel, request: pytest.FixtureRequest
+) -> list[dict[str, Any]]:
+    """Three answers: two in a session of `local`, and one of `mary` whose first search was rejected.
+
+    The forms of the items of their tool calls differ.
+    """
     bodies: list[dict[str, Any]] = []
+    if "former" in request.param:
+        keep_former_form(settings)
     for caller, is_rejected in (("local", False), ("local", False), ("mary", True)):
+        if bodies and "then compact" in request.param:
+            allow_compact_form(settings)
         rejected_turns = [calls(search(""))] if is_rejected else []
         model.plays(*rejected_turns, calls(search()), calls(answer()))
         body = {"query": "How are duplicates merged?"}
@@ -59,6 +70,37 @@ def test_tool_calls_of_a_session_are_shown_to_its_owner_newest_first(client: Cli
         assert (status, problem["type"]) == (404, "urn:gleaner:problem:unknown-session")
     client.request("DELETE", f"/api/sessions/{answers[0]['session_id']}")
     assert get(client, path)[0] == 404
+
+
+def test_pages_of_calls_end_anywhere_in_a_question(client: Client, answers: Any) -> None:
+    path = f"/api/sessions/{answers[0]['session_id']}/tool-calls"
+    for size in (1, 3):
+        told, cursor = [], ""
+        while True:
+            page = get(client, f"{path}?limit={size}{cursor}")[1]
+            told += [(call["query_id"], call["tool_name"]) for call in page["tool_calls"]]
+            if page["next_cursor"] is None:
+                break
+            cursor = f"&cursor={page['next_cursor']}"
+        tools = ("generate_response", "knowledge_base_search")
+        assert told == [(body["query_id"], tool) for body in (answers[1], answers[0]) for tool in tools]
+
+
+@pytest.mark.parametrize("announced", [None, timedelta(days=3)])
+def test_items_have_the_former_form_until_no_earlier_version_runs(
+    settings: dict[str, str], client: Client, model: ScriptedModel, items: Any, announced: timedelta | None
+) -> None:
+    keep_former_form(settings)
+    if announced is not None:
+        allow_compact_form(settings, utc_now() + announced)
+    model.plays(calls(search()), calls(answer()))
+    assert client.ask()[0] == 200
+    assert [item["status"].partition("#")[0] for item in items("TOOL_CALLS_TABLE")] == ["success", "success"]
+    allow_compact_form(settings)
+    model.plays(calls(search()), calls(answer()))
+    compact = Client(make_api(settings)).ask()[1]
+    [item] = [item for item in items("TOOL_CALLS_TABLE") if item["pk"] == f"Q#{compact['query_id']}"]
+    assert set(item) == {"pk", "sk", "session_id", "owner", "tool_name", "created_at", "calls"}
 
 
 def test_a_record_tells_what_was_found_and_what_it_cost(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:

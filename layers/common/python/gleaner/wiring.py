@@ -86,10 +86,7 @@ def build_stores(settings: Settings) -> Stores:
 
     client = dynamodb.connect(endpoint_url=settings.dynamodb_endpoint_url)
     io_executor = _WorkerPool(_IO_THREADS, thread_name_prefix="io")
-    conversations, tool_calls = (
-        Table(client, settings.conversations_table),
-        ToolCallStore(Table(client, settings.tool_calls_table), io_executor),
-    )
+    conversations = Table(client, settings.conversations_table)
 
     def delete_records(kb_id: str, answer_ids: Sequence[str], deadline: Deadline) -> None:
         index = connect_answer_index(settings)
@@ -97,6 +94,7 @@ def build_stores(settings: Settings) -> Stores:
 
     keywords_table = Table(client, settings.keywords_table)
     layout = KeywordLayout(keywords_table)
+    tool_calls = ToolCallStore(Table(client, settings.tool_calls_table), io_executor, layout)
     learned_deletion = LearnedDeletion(keywords_table, delete_records)
     forgets = settings.learning_policy.forgets_with_session
     return Stores(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
+from typing import Any
 
 from gleaner.answering._call_events import summarize
 from gleaner.answering._closing import ClosingWrite
@@ -15,12 +17,14 @@ from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.session_deletion import SessionDeletion
-from gleaner.stores.statements import Result, Statement
-from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
+from gleaner.stores.statements import Result
+from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore, redacted, to_items
 from gleaner.tools import generate_response
 from gleaner.tools.workspace import Workspace
 
 logger = logging.getLogger(__name__)
+
+_MAX_LAYOUT_SECONDS = 1.0  # to learn whether items may be compact; the former form is read as well
 
 
 class CallRecorder:
@@ -31,7 +35,8 @@ class CallRecorder:
         self._owner = owner
         self._tool_calls = tool_calls
         self.outcomes: list[CallOutcome] = []
-        self._records: list[tuple[ToolCallRecord, Future[Statement]]] = []
+        self._records: list[Future[ToolCallRecord]] = []
+        self._is_compact: Future[bool] | None = None
 
     def record(self, outcome: CallOutcome) -> None:
         """Keep the record of a finished call until the question ends; start to redact it."""
@@ -58,23 +63,37 @@ class CallRecorder:
             stored_answers=tuple(self._find_stored_answers(outcome)),
         )
         self.outcomes.append(outcome)
-        insertion = self._workspace.background.prepare(partial(self._tool_calls.insertion, record))
-        self._records.append((record, insertion))
+        background = self._workspace.background
+        self._records.append(background.prepare(partial(redacted, record)))
+        if self._is_compact is None:  # known by now, unless no keyword was looked up in this process
+            deadline = self._workspace.deadline.part(_MAX_LAYOUT_SECONDS)
+            self._is_compact = background.prepare(partial(self._tool_calls.is_compact, deadline=deadline))
 
     def writes(self) -> list[ClosingWrite]:
         """The writes of the records so far."""
+        items = to_items(list(self._redacted()), is_compact=self._may_be_compact())
         return [
-            ClosingWrite(
-                "tool call record",
-                partial(self._write_unless_done, record),
-                None if insertion.exception() else insertion.result(),
-            )
-            for record, insertion in self._records
+            ClosingWrite("tool call record", partial(self._write_unless_done, item), self._tool_calls.insertion(item))
+            for item in items
         ]
 
-    def _write_unless_done(self, record: ToolCallRecord, result: Result, deadline: Deadline) -> None:
+    def _redacted(self) -> Iterator[ToolCallRecord]:
+        """The records that could be redacted. One that could not must keep nothing else from being written."""
+        for record in self._records:
+            if (error := record.exception()) is None:
+                yield record.result()
+            else:
+                logger.error("a write failed", extra={"write": "tool call record"}, exc_info=error)
+
+    def _may_be_compact(self) -> bool:
+        try:
+            return self._is_compact is not None and self._is_compact.result(timeout=_MAX_LAYOUT_SECONDS)
+        except (StoreUnavailable, DeadlineExceeded, TimeoutError):
+            return False
+
+    def _write_unless_done(self, item: Mapping[str, Any], result: Result, deadline: Deadline) -> None:
         if not (result.is_done or result.is_refused):  # refused: an earlier attempt of the request wrote it
-            self._tool_calls.record(record, deadline=deadline)
+            self._tool_calls.record(item, deadline=deadline)
 
     def _find_stored_answers(self, outcome: CallOutcome) -> list[str]:
         """What a rating of the answer is a rating of, noted with the call that gave the answer."""

@@ -10,6 +10,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.items import from_timestamp
+from gleaner.stores.tool_calls import read_calls
 
 _OWNERSHIP_CHECK = 0  # the position of this action in the transaction
 
@@ -75,13 +76,13 @@ class FeedbackStore:
 
     def find_stored_answers(self, query_id: str, *, deadline: Deadline) -> set[str]:
         """The ids of the stored web answers that the answer to a query rests on. Does not check the owner."""
-        calls = self._table.query_all(
+        items = self._table.query_all(
             partition=schema.tool_call_key(query_id, 0)["pk"],
             begins_with=schema.TOOL_CALL_PREFIX,
             limit=None,
             deadline=deadline,
         )
-        return {answer_id for call in calls for answer_id in call.get("stored_answers", ())}
+        return {answer_id for item in items for call in read_calls(item) for answer_id in call.stored_answers}
 
     def _check_ownership(self, feedback: Feedback) -> dict[str, object]:
         # The first tool call names the query's owner. Every query that reached the model has one.

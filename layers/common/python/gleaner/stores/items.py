@@ -35,8 +35,9 @@ def from_timestamp(text: str) -> datetime:
 
 
 def pack_json(value: Any) -> bytes:
-    """JSON in compressed form: DynamoDB charges for each kilobyte written."""
-    return zlib.compress(json.dumps(value, separators=(",", ":")).encode())
+    """JSON in compressed form: DynamoDB charges for each kilobyte written. Lone surrogates become question marks."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return zlib.compress(text.encode("utf-8", "replace"), level=9)
 
 
 def unpack_json(packed: bytes) -> Any:

@@ -87,8 +87,7 @@ class KeywordCatalog:
         items = read_newest(
             self._table,
             self._executor,
-            schema.KEYWORDS.indexes[0],
-            schema.active_partitions(),
+            [(schema.KEYWORDS.indexes[0], partition) for partition in schema.active_partitions()],
             position=_position,
             after=after,
             skip=skip,

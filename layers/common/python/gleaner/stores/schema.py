@@ -35,11 +35,14 @@ Conversations table
   Messages sort directly before their session: one query from the end returns it with the newest messages.
     index by_owner: owner, updated_at; sessions only
 Tool calls table
-    Q#<query id>             C#<position>                                a tool call
+    Q#<query id>             C#<position>                                the tool calls of a question from this one on
     Q#<query id>             FEEDBACK                                    the caller's feedback on the answer
     indexes by_session, by_tool, by_status: that attribute, created_at; keys only
-  The values of `tool_name` and `status` end with a shard, as in `success#02`: few values would otherwise share all
-  writes of an index. Calls of earlier versions have values without a shard.
+  One item holds all calls of a question, unless they are too large for one. Its `tool_name` says which tools it called,
+  as in `#index_keywords+perplexity_search#02`, and it has a `status` only if a call failed. Before the compact form of
+  the keywords table there was an item for each call, with the name of its tool and its own status.
+  The values of both attributes end with a shard, as in `error#02`: few values would otherwise share all writes of an
+  index. Calls of still earlier versions have values without a shard.
 Access table
     <caller, or group of a Cognito pool>                                 the knowledge bases that it may use, its groups
 Usage table
@@ -56,10 +59,11 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
+from itertools import combinations
 
 KEY_SEPARATOR = "#"
 PREFIX_LENGTH = 3  # characters of a stem that name its list and its partition; shorter prefixes are not searched
@@ -67,6 +71,11 @@ LONG_PREFIX_LENGTH = 6  # those that name the list of what the first does not ta
 ACTIVE_SHARDS = 4
 BAR_LISTS = 8  # equal ones; more may be added once all lists are written anew
 CALL_SHARDS = 4  # of each tool and of each status; more may be added, but none removed
+# Nearly every question calls the usual tools: the partition of a question does not tell them. That of one with an
+# occasional tool does, so that a list of its calls reads no other questions. A new tool is added to one of the two.
+USUAL_TOOLS = ("generate_response", "knowledge_base_search")
+OCCASIONAL_TOOLS = ("index_keywords", "perplexity_search")
+_INVENTED = "invented"  # stands for all names that a model made up
 MAX_USE_CLASS = 8  # active keywords with this many uses or more share partitions
 MAX_CALLERS = 8  # of a keyword that its head names, and as many by restricted questions
 ASSOCIATION_PREFIXES = ("A#", "U#")  # sort keys of associations with web answers, and with queries served
@@ -94,8 +103,8 @@ class TableSchema:
 
 KEYWORDS = TableSchema(indexes=(Index("by_last_use", "queue", "last_used_at"),), ttl_attribute="expires_at")
 CONVERSATIONS = TableSchema(indexes=(Index("by_owner", "owner", "updated_at"),))
-# Every call is written to all three indexes, but few are looked up. With keys only, each write costs one unit
-# instead of those of the whole record.
+# Every question is written to these indexes, but few are looked up. With keys only, each entry costs one unit instead
+# of those of the whole item.
 BY_SESSION = Index("by_session", "session_id", "created_at", keys_only=True)
 BY_TOOL = Index("by_tool", "tool_name", "created_at", keys_only=True)
 BY_STATUS = Index("by_status", "status", "created_at", keys_only=True)
@@ -409,6 +418,33 @@ def value_of_call_partition(partition: str) -> str:
 
 def _call_partition(value: str, shard: int) -> str:
     return f"{value}{KEY_SEPARATOR}{shard:02d}"
+
+
+def question_partition(tools: Iterable[str], query_id: str) -> str:
+    """The partition of `by_tool` that holds the item of a question with calls of these tools."""
+    return _question_partition(_told(tools), _shard(query_id, CALL_SHARDS))
+
+
+def question_partitions(*tools: str) -> list[str]:
+    """All partitions of `by_tool` with questions that may have called these tools, or any."""
+    names = (*OCCASIONAL_TOOLS, _INVENTED)
+    sets = [names_told for size in range(len(names) + 1) for names_told in combinations(names, size)]
+    return [
+        _question_partition(names_told, shard)
+        for names_told in sets
+        if _told(tools) <= set(names_told)
+        for shard in range(CALL_SHARDS)
+    ]
+
+
+def _told(tools: Iterable[str]) -> set[str]:
+    """What a partition tells of the tools that a question called."""
+    return {tool if tool in OCCASIONAL_TOOLS else _INVENTED for tool in tools if tool not in USUAL_TOOLS}
+
+
+def _question_partition(names_told: Collection[str], shard: int) -> str:
+    # Begins with a separator, as no partition of the calls of one tool does.
+    return _call_partition(f"{KEY_SEPARATOR}{'+'.join(sorted(names_told))}", shard)
 
 
 def subject_key(subject: str) -> Key:

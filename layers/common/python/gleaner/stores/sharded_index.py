@@ -1,4 +1,4 @@
-"""Reads a list that is spread over several partitions of an index, so that no partition takes all of its writes."""
+"""Reads a list that is spread over several partitions of indexes, so that no partition takes all of its writes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from gleaner.stores.schema import Index
 def read_newest(
     table: Table,
     executor: Executor,
-    index: Index,
-    partitions: Sequence[str],
+    partitions: Sequence[tuple[Index, str]],
     *,
     position: Callable[[dict[str, Any]], Position],
     after: Position | None,
@@ -26,8 +25,8 @@ def read_newest(
 ) -> list[dict[str, Any]]:
     """The `limit` items with the greatest positions below `after`, greatest first, as `Table.query_index` defines them.
 
-    Reads all partitions in parallel: any of them may hold all items of the page.
+    Reads all partitions in parallel: any of them may hold all items of the page. No item may be in two of them.
     """
-    read = partial(table.query_index, index, position=position, after=after, skip=skip, limit=limit, deadline=deadline)
-    pages = executor.map(lambda partition: read(partition=partition), partitions)
+    read = partial(table.query_index, position=position, after=after, skip=skip, limit=limit, deadline=deadline)
+    pages = executor.map(lambda place: read(place[0], partition=place[1]), partitions)
     return sorted((item for page in pages for item in page), key=position, reverse=True)[:limit]
