@@ -15,7 +15,6 @@ from gleaner.pruning.run import Pruner
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.answer_forgetting import AnswerForgetting, ForgottenAnswer
 from gleaner.stores.keyword_catalog import KeywordCatalog
-from gleaner.stores.schema import keyword_id
 from tests.keyword_fixtures import Keywords, web_answer
 
 PAGE = "https://q.example/a"
@@ -54,7 +53,7 @@ def test_an_answer_goes_from_under_all_its_keywords_and_others_stay(keywords: Ke
     assert answers(keywords, "R1", "R2") == {"R2"}
     assert (results(keywords, "quantum computing"), results(keywords, "chemistry")) == ({"R2"}, set())
     catalog = KeywordCatalog(keywords.table, keywords.executor)
-    details = catalog.get(keyword_id("quantum computing"), deadline=Deadline.after(20))
+    details = catalog.get(keywords.id_of("quantum computing"), deadline=Deadline.after(20))
     assert [item.perplexity_result_id for item in details.associations] == ["R2"]
     assert [answer.result_id for answer in details.answers] == ["R2"]
     # Nothing of its text is left.
@@ -139,11 +138,11 @@ def test_pruning_deletes_what_is_left_of_it(keywords: Keywords) -> None:
 def test_a_keyword_that_is_pruned_or_restored_afterwards_leads_to_no_text(keywords: Keywords) -> None:
     keywords.index("quantum computing", answer=web_answer())
     pruner = Pruner(keywords.table, keywords.executor, answer_grace=timedelta(days=7))
-    pruner.prune_one(keyword_id("quantum computing"), by="test", deadline=Deadline.after(20))
+    pruner.prune_one(keywords.id_of("quantum computing"), by="test", deadline=Deadline.after(20))
     forget(keywords)
-    assert pruner.restore_one(keyword_id("quantum computing"), deadline=Deadline.after(20))
+    assert pruner.restore_one(keywords.id_of("quantum computing"), deadline=Deadline.after(20))
     assert answers(keywords, "R1") == set()
-    pruner.prune_one(keyword_id("quantum computing"), by="test", deadline=Deadline.after(20))
+    pruner.prune_one(keywords.id_of("quantum computing"), by="test", deadline=Deadline.after(20))
     assert keywords.find("quantum computing") == []
 
 
@@ -178,7 +177,7 @@ def test_concurrent_calls_and_queries_agree(keywords: Keywords) -> None:
             future.result()
     assert answers(keywords, "R1") == set()
     forget(keywords)
-    assert not [item for item in keywords.items("A#") if item.get("perplexity_result_id") == "R1"]
+    assert not [item for item in keywords.associations() if item.get("perplexity_result_id") == "R1"]
 
 
 def end_bars(keywords: Keywords) -> None:

@@ -94,7 +94,7 @@ class AnswerForgetting:
             keyword_id: [
                 item
                 for item in self._table.query_all(
-                    partition=schema.keyword_key(keyword_id)["pk"],
+                    partition=schema.association_partition(keyword_id),
                     begins_with=schema.ASSOCIATION_PREFIXES[0],
                     limit=None,
                     deadline=deadline,

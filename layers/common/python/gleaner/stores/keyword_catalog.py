@@ -13,6 +13,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import to_answers
+from gleaner.stores.keyword_stems import is_claim, read_head
 from gleaner.stores.sharded_index import read_newest
 
 MIN_CALLERS = 3  # who caused a keyword, so that everybody may see it
@@ -101,7 +102,7 @@ class KeywordCatalog:
         """The keywords that exist and that `viewer` may see, in the order of their ids in `keyword_ids`."""
         keys = [schema.keyword_key(keyword_id) for keyword_id in keyword_ids]
         found = self._table.get_many(keys, deadline=deadline)
-        items = {item["keyword_id"]: item for item in found if _may_see(viewer, item)}
+        items = {item["keyword_id"]: item for item in found if not is_claim(item) and _may_see(viewer, item)}
         return [to_keyword(items[keyword_id]) for keyword_id in keyword_ids if keyword_id in items]
 
     def get(self, keyword_id: str, *, viewer: str | None = None, deadline: Deadline) -> KeywordDetails:
@@ -109,14 +110,14 @@ class KeywordCatalog:
 
         Raises UnknownKeyword, also for a keyword that the viewer may not see.
         """
-        head = self._table.get(schema.keyword_key(keyword_id), deadline=deadline)
+        head = read_head(self._table, keyword_id, deadline=deadline)
         if head is None or not _may_see(viewer, head):
             raise UnknownKeyword("There is no such keyword.")
         items = [
             item
             for prefix in schema.ASSOCIATION_PREFIXES
             for item in self._table.query(
-                partition=schema.keyword_key(keyword_id)["pk"],
+                partition=schema.association_partition(keyword_id),
                 begins_with=prefix,
                 limit=MAX_ASSOCIATIONS,
                 newest_first=True,

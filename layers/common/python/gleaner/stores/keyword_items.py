@@ -86,7 +86,7 @@ def _association_values(keyword: str, use: KeywordUse, result_id: str | None, no
 
 @dataclass(frozen=True, slots=True)
 class NamesChange:
-    """What an update of a head is to do with the answers it names: clauses, the condition, and their values."""
+    """What an update of a head is to do with the answers or callers it names: clauses, the condition, their values."""
 
     sets: str = ""
     adds: str = ""

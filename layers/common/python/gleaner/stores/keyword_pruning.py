@@ -117,7 +117,7 @@ class PruneWriter:
 
     def read_associations(self, keyword_id: str, deadline: Deadline) -> list[dict[str, Any]]:
         """All associations of a keyword, of any status."""
-        partition = schema.keyword_key(keyword_id)["pk"]
+        partition = schema.association_partition(keyword_id)
         return [
             item
             for prefix in schema.ASSOCIATION_PREFIXES
