@@ -20,7 +20,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import from_item
-from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keyword_items import KeywordUse, first_association
 from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keyword_lookup import KeywordLookup
 from gleaner.stores.keyword_postings import Posting, read_list, removals
@@ -173,8 +173,9 @@ def heads_of(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def associations_of(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """All associations with a query that taught a keyword."""
-    return [item for item in items if item["sk"].startswith("A#")]
+    """All associations with a query that taught a keyword, those that heads hold as their items would be."""
+    held = [first_association(head) for head in heads_of(items)]
+    return [*filter(None, held), *(item for item in items if item["sk"].startswith("A#"))]
 
 
 def words_of(items: list[dict[str, Any]]) -> list[tuple[str, Posting]]:

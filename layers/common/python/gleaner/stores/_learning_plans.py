@@ -11,7 +11,14 @@ from gleaner.model import utc_now
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_items import KeywordUse, NamesChange, add_answer, association
+from gleaner.stores.keyword_items import (
+    HeadChange,
+    KeywordUse,
+    add_answer,
+    add_first_use,
+    association,
+    first_association,
+)
 from gleaner.stores.keyword_postings import Action, Head, PostingPlanner
 from gleaner.stores.keyword_stems import claim, is_claim
 from gleaner.stores.schema import PruneQueue
@@ -34,6 +41,8 @@ class Plan:
 
     keyword: IndexedKeyword
     spelling: str  # as it was given
+    head: Head | None  # in the state that is assumed; None: it is new
+    association_id: str
     actions: Mapping[Part, Action]  # in their order
     becomes_findable: bool  # its words are to be written, too
 
@@ -53,14 +62,14 @@ class Planner:
         findable = head is not None and head["status"] == "active" and use.scope in head.get("kb_ids", ())
         spelling = head["keyword_text"] if head else display_text
         linked = association(keyword_id, use, now)
-        actions: dict[Part, Action] = {
-            "head": self._update_keyword(spelling, findable, head, linked),
-            "association": self._table.new_item(linked, return_existing=True),
-        }
-        if not schema.is_of_stems(keyword_id):  # else the head is in the place of the claim
+        is_of_stems = schema.is_of_stems(keyword_id)
+        actions: dict[Part, Action] = {"head": self._update_keyword(spelling, findable, head, linked)}
+        if head is not None or not is_of_stems:  # else the head holds it
+            actions["association"] = self._table.new_item(linked, return_existing=True)
+        if not is_of_stems:  # else the head is in the place of the claim
             actions["claim"] = claim(self._table, keyword_id, display_text)
         indexed = IndexedKeyword(keyword_id=keyword_id, keyword_text=spelling, existed=head is not None)
-        return Plan(indexed, display_text, actions, not findable)
+        return Plan(indexed, display_text, head, linked["association_id"], actions, not findable)
 
     def chunks(self, plans: Sequence[Plan], answer_actions: int) -> list[list[Plan]]:
         """Groups that each fit into one transaction, together with the actions for the web answer."""
@@ -84,8 +93,7 @@ class Planner:
         self, spelling: str, findable: bool, head: Head | None, linked: Mapping[str, Any]
     ) -> dict[str, Any]:
         condition, values = _plan_condition(head, findable, self._use.scope)
-        callers = _add_caller(head, self._use)
-        newest = add_answer(head, linked)
+        changes = [_add_caller(head, self._use), add_answer(head, linked), add_first_use(head, linked)]
         keyword_id = linked["keyword_id"]
         has_entries = not findable and self._postings.overflows(self._use.scope, spelling)
         return self._table.update(
@@ -94,13 +102,12 @@ class Planner:
             " #created_at = if_not_exists(#created_at, :now), #updated_at = :now, #last_used_at = :now,"
             " #status = :active, #queue = :queue"
             + (", #has_entries = :yes" if has_entries else "")
-            + newest.sets
-            + newest.removes
+            + "".join(change.sets for change in changes)
+            + "".join(change.removes for change in changes)
             + " ADD #usage_count :one, #kb_ids :kbs"
             + ("" if findable else ", #listed_in :kbs")
-            + callers.adds
-            + newest.adds,
-            condition=condition + callers.condition + newest.condition,
+            + "".join(change.adds for change in changes),
+            condition=condition + "".join(change.condition for change in changes),
             values={
                 ":id": keyword_id,
                 ":text": spelling,
@@ -112,26 +119,25 @@ class Planner:
             }
             | ({":yes": True} if has_entries else {})
             | values
-            | callers.values
-            | newest.values,
+            | dict(item for change in changes for item in change.values.items()),
             return_existing=True,
         )
 
 
-def _add_caller(head: Head | None, use: KeywordUse) -> NamesChange:
+def _add_caller(head: Head | None, use: KeywordUse) -> HeadChange:
     """How to name the caller in the head. An earlier version's keyword names none: everybody sees it."""
     mark = use.caller_mark
     if mark is None or (head is not None and "callers" not in head):
-        return NamesChange()
+        return HeadChange()
     adds, values = ", #callers :callers", {":callers": {mark}}
     if head is not None and head["callers"] is _UNKNOWN_CALLERS:
         # A keyword that everybody sees must stay so, and a head does not name any number of callers.
         condition = " AND attribute_exists(#callers) AND size(#callers) < :max_callers"
-        return NamesChange(adds=adds, condition=condition, values={**values, ":max_callers": schema.MAX_CALLERS})
+        return HeadChange(adds=adds, condition=condition, values={**values, ":max_callers": schema.MAX_CALLERS})
     of_kind = [one for one in (head or {}).get("callers", ()) if schema.is_restricted_mark(one) == bool(use.groups)]
     if mark in of_kind or len(of_kind) >= schema.MAX_CALLERS:
-        return NamesChange()
-    return NamesChange(adds=adds, values=values)
+        return HeadChange()
+    return HeadChange(adds=adds, values=values)
 
 
 def _plan_condition(head: Head | None, findable: bool, kb_id: str) -> tuple[str, dict[str, Any]]:
@@ -200,14 +206,20 @@ class Refusal:
         A keyword that was planned as new but has no head, because another query is just writing it, is left for the
         next plan, and so is one that is merged into another.
         """
-        linked, keyword = self.existing.get("association"), self.plan.keyword
-        if linked is None or self.owner:
+        linked, head = self._association, self.head or self.plan.head
+        if linked is None or head is None or self.owner:
             return None
-        if head := self.head:
-            # A call that creates a keyword gives it and its association the same time.
-            existed = head["created_at"] != linked["created_at"]
-            return replace(keyword, keyword_text=head["keyword_text"], existed=existed)
-        return keyword if keyword.existed else None
+        # A call that creates a keyword gives it and its association the same time. Of an assumed head it is not known.
+        existed = head.get("created_at") != linked["created_at"]
+        return replace(self.plan.keyword, keyword_text=head["keyword_text"], existed=existed)
+
+    @property
+    def _association(self) -> Head | None:
+        """The association of the keyword with the query and the answer, if it exists."""
+        held = first_association(self.head) if self.head else None
+        if held is not None and held["association_id"] == self.plan.association_id:
+            return held
+        return self.existing.get("association")
 
     def _heads(self) -> list[Head]:
         head = self.existing.get("head")

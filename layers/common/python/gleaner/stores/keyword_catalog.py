@@ -12,7 +12,7 @@ from gleaner.model import WebAnswer
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
-from gleaner.stores.keyword_items import to_answers
+from gleaner.stores.keyword_items import first_association, to_answers
 from gleaner.stores.keyword_stems import is_claim, read_head
 from gleaner.stores.sharded_index import read_newest
 
@@ -124,6 +124,8 @@ class KeywordCatalog:
                 deadline=deadline,
             )
         ]
+        # What the head held when it was read may be an item since.
+        items += [item for item in [first_association(head)] if item and item["sk"] not in {one["sk"] for one in items}]
         visible = [item for item in items if viewer in (None, item.get("caller"))]
         associations = sorted(map(_to_association, visible), key=lambda item: item.created_at, reverse=True)
         result_ids = {item.perplexity_result_id for item in associations if item.perplexity_result_id}

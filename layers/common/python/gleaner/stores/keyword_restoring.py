@@ -58,7 +58,7 @@ class RestoreWriter:
 
     def _try_restore(self, head: Head, deadline: Deadline) -> tuple[int, ...]:
         """Restore from the current items. Returns the positions of failed conditions; the head's position is 0."""
-        associations = self._prune_writer.read_associations(head["keyword_id"], deadline)
+        associations = self._prune_writer.read_associations(head, deadline)
         result_ids = self._prune_writer.existing_result_ids(associations, deadline)
         kb_ids = {item["kb_id"] for item in associations} | set(head.get("kb_ids", ()))
         history = [

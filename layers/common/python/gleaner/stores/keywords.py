@@ -26,6 +26,7 @@ from gleaner.stores.keyword_items import (
     KeywordUse,
     answer_update,
     is_forgotten,
+    must_write_first_use_out,
     query_use,
     queue_answer,
     taught_update,
@@ -157,6 +158,8 @@ class KeywordStore:
         """A head, of which nothing is left to do before its keyword is written."""
         if head is not None and is_unfinished(head):
             self._prune_writer.finish(head, deadline=deadline)
+        if head is not None and must_write_first_use_out(head):
+            self._prune_writer.write_first_use_out(head, deadline=deadline)
         return head
 
     def _answer_actions(self, chunk: Sequence[Plan], use: KeywordUse) -> list[dict[str, Any]]:

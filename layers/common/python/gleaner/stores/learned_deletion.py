@@ -164,7 +164,7 @@ class LearnedDeletion:
                 self._mover.move(head, deadline=deadline)
                 tries += 1
                 continue
-            associations = self._prune_writer.read_associations(keyword_id, deadline)
+            associations = self._prune_writer.read_associations(head, deadline)
             step = _plan(head, associations, teacher)
             actions = self._actions(head, step, deadline)
             if not actions:
