@@ -24,6 +24,7 @@ from gleaner.stores.keyword_stems import claim, is_claim
 from gleaner.stores.schema import PruneQueue
 
 Part = Literal["head", "association", "claim"]  # of what is written of a keyword
+_UNKNOWN_CALLERS: frozenset[str] = frozenset()  # of a head of which only the claim was read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,9 +158,6 @@ def _plan_condition(head: Head | None, findable: bool, kb_id: str) -> tuple[str,
     )
 
 
-_UNKNOWN_CALLERS: frozenset[str] = frozenset()
-
-
 def assume_head(owner: Head, use: KeywordUse) -> Head:
     """The head of the keyword that some stems belong to, or its most likely state if only its claim was read.
 
@@ -187,7 +185,8 @@ class Refusal:
     @property
     def owner(self) -> Head | None:
         """What names another keyword for its stems: a claim, or the head of that keyword."""
-        return self.existing.get("claim") or next(filter(is_claim, self._heads()), None)
+        head = self.existing.get("head")
+        return head if head is not None and is_claim(head) else self.existing.get("claim")
 
     @property
     def is_misplanned(self) -> bool:
@@ -197,7 +196,8 @@ class Refusal:
     @property
     def head(self) -> Head | None:
         """The head of a misplanned keyword; None if it has none."""
-        return next((head for head in self._heads() if not is_claim(head)), None)
+        head = self.existing.get("head")
+        return None if head is None or is_claim(head) else head
 
     @property
     def written(self) -> IndexedKeyword | None:
@@ -221,18 +221,13 @@ class Refusal:
             return held
         return self.existing.get("association")
 
-    def _heads(self) -> list[Head]:
-        head = self.existing.get("head")
-        return [] if head is None else [head]
-
 
 def read_refusals(chunk: Sequence[Plan], error: ConditionFailed, *, first: int) -> list[Refusal]:
     """What a transaction says of its keywords, whose actions began at the position `first`."""
     positions = itertools.count(first)
     refusals = []
     for plan in chunk:
-        # There is no last position, and the parts come first, so that none is skipped after the last part.
-        placed = list(zip(plan.actions, positions, strict=False))
-        existing = {part: error.existing_items.get(at) for part, at in placed if at in error.positions}
+        placed = {part: next(positions) for part in plan.actions}
+        existing = {part: error.existing_items.get(at) for part, at in placed.items() if at in error.positions}
         refusals.append(Refusal(plan, existing))
     return refusals

@@ -4,8 +4,8 @@ Every table has the string keys `pk` and `sk`, except the idempotency table, who
 table, whose key is `subject`, and the documents table.
 
 Keywords table
-    ST#<stems id>            STEMS                                       the keyword of a sequence of stems (its head)
-    KW#<keyword id>          A#<kb id>#<query id>#<association id>       an association, newest last
+    ST#<stems id>            STEMS                                       a keyword (its head), and its first association
+    KW#<keyword id>          A#<kb id>#<query id>#<association id>       a further association, newest last
     KW#<keyword id>          U#<query id>                                an association with a query it served
     I#<list id>              POSTINGS                                    which keywords have stems that begin so
     T#<kb id>#<prefix>       <stem>#<number of terms>#<keyword id>       look-up entry of one term that no list holds
@@ -18,7 +18,7 @@ Keywords table
     L#<search id>            SEARCH                                      a running web search, or its result
     RUN#<run id>             RUN                                         a pruning run
     RUN#<run id>             K#<keyword id>                              a keyword that the run pruned
-  The id of a keyword is `s<stems id>`. One of the former form has an id of its own, a head of its own and a claim:
+  The id of a keyword is `s<stems id>`. One of the former form has another id, a claim, and all associations as items:
     KW#<keyword id>          KEYWORD                                     its head
     ST#<stems id>            STEMS                                       its claim: near-duplicates are merged into it
   Before there were posting lists, each term had a look-up entry; now only those that a full list does not take.
