@@ -167,7 +167,7 @@ def _computed(largest: Sequence[Any], head_size: int) -> tuple[object, ...]:
 def _make_all_kinds(running: Database, name: str) -> dict[str, Any]:
     """Make the stored keywords of all kinds, which take turns. Returns one of them."""
     pages = running.client.get_paginator("scan").paginate(TableName=name)
-    heads = [from_item(item) for page in pages for item in page["Items"] if item["sk"] == {"S": "KEYWORD"}]
+    heads = [from_item(item) for page in pages for item in page["Items"] if "usage_count" in item]
 
     def change(head: Mapping[str, Any], kind: str) -> None:
         then = {"last_used_at": to_timestamp(utc_now() - timedelta(days=100))}

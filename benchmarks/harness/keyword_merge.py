@@ -103,14 +103,18 @@ def _keywords_of(call: int) -> list[str]:
 
 
 def _query_of(params: dict[str, Any]) -> str:
-    items = (action["Put"]["Item"] for action in params["TransactItems"] if "Put" in action)
+    """The id of the query, which is in each association: an item, or what the head of a new keyword holds."""
+    items = [action["Put"]["Item"] for action in params["TransactItems"] if "Put" in action]
+    updates = [
+        action["Update"]["ExpressionAttributeValues"] for action in params["TransactItems"] if "Update" in action
+    ]
+    items += [values[":first_use"]["M"] for values in updates if ":first_use" in values]
     return str(next(item["query_id"]["S"] for item in items if "query_id" in item))
 
 
 def _read(database: Database, name: str) -> Stored:
     pages = database.client.get_paginator("scan").paginate(TableName=name)
     items = [from_item(item) for page in pages for item in page["Items"]]
-    return Stored(
-        [item for item in items if item["sk"] == "KEYWORD"],
-        sum(item["sk"].startswith("A#") for item in items),
-    )
+    heads = [item for item in items if "usage_count" in item]
+    held = sum("first_use" in head for head in heads)
+    return Stored(heads, held + sum(item["sk"].startswith("A#") for item in items))

@@ -25,6 +25,7 @@ from tests.conftest import Client
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_model import web as search_web
 from tests.doubles.scripted_web import ScriptedWeb, result
+from tests.keyword_fixtures import heads_of
 
 Items = Callable[[str], list[dict[str, Any]]]
 
@@ -108,9 +109,7 @@ def test_the_caller_sees_and_rates_it(
 
 def test_what_it_taught_is_found(services: Services, model: ScriptedModel, web: ScriptedWeb, items: Items) -> None:
     learn(services, model, web)
-    assert [item["keyword_text"] for item in items("KEYWORDS_TABLE") if item["sk"] == "KEYWORD"] == [
-        "starlette release"
-    ]
+    assert [item["keyword_text"] for item in heads_of(items("KEYWORDS_TABLE"))] == ["starlette release"]
     assert not any("session_id" in item for item in items("KEYWORDS_TABLE"))
 
 
@@ -142,7 +141,7 @@ def test_a_fallback_answer_teaches_nothing(
     assert given is not None
     assert given.status is AnswerStatus.FALLBACK
     assert "index_keywords" in given.facts.used_tools
-    assert [item for item in items("KEYWORDS_TABLE") if item["sk"] == "KEYWORD"] == []
+    assert heads_of(items("KEYWORDS_TABLE")) == []
 
 
 def test_a_failed_one_is_noted_like_any_other(

@@ -14,6 +14,7 @@ from gleaner.stores.tool_calls import read_calls
 from tests.conftest import MERGING, Client, keep_former_form
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search, web
 from tests.doubles.scripted_web import ScriptedWeb, result
+from tests.keyword_fixtures import associations_of, heads_of
 
 WEB_TEXT = "Starlette 1.0 was released in 2026 [1]. It is an ASGI framework [2]."
 RESULTS = (
@@ -98,10 +99,10 @@ def test_a_web_answer_takes_three_model_calls_and_is_learned(
     assert (body["used_internal_kb"], body["used_external_kb"]) == (False, True)
     assert body["sources"][0]["source_url"] == "https://starlette.dev/release"
     stored = items("KEYWORDS_TABLE")
-    keywords = {item["keyword_text"]: item for item in stored if item["sk"] == "KEYWORD"}
+    keywords = {item["keyword_text"]: item for item in heads_of(stored)}
     assert set(keywords) == {"Starlette 1.0", "ASGI frameworks"}
     assert all(item["usage_count"] == 1 and item["status"] == "active" for item in keywords.values())
-    associations = [item for item in stored if item["sk"].startswith("A#")]
+    associations = associations_of(stored)
     assert {item["query_id"] for item in associations} == {body["query_id"]}
     assert {item["session_id"] for item in associations} == {body["session_id"]}
     [web_answer] = [item for item in stored if item["sk"] == "ANSWER"]
@@ -130,7 +131,7 @@ def test_a_related_question_finds_the_stored_web_answer(
     assert "[1]" not in passage["content"]
     assert body["sources"][0]["source_type"] == "external"
     assert body["sources"][0]["source_url"] == "https://starlette.dev/release"
-    usage = {item["keyword_text"]: item["usage_count"] for item in items("KEYWORDS_TABLE") if item["sk"] == "KEYWORD"}
+    usage = {item["keyword_text"]: item["usage_count"] for item in heads_of(items("KEYWORDS_TABLE"))}
     assert usage == {"Starlette release": 2, "ASGI framework": 1}
 
 
@@ -179,7 +180,7 @@ def test_keywords_are_extracted_if_the_model_never_sends_them(
     status, body = client.ask()
     assert (status, body["status"]) == (200, "success")
     assert body["keyword_count"] >= 2
-    texts = {item["keyword_text"] for item in items("KEYWORDS_TABLE") if item["sk"] == "KEYWORD"}
+    texts = {item["keyword_text"] for item in heads_of(items("KEYWORDS_TABLE"))}
     assert any("Starlette" in keyword for keyword in texts)
 
 

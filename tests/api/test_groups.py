@@ -26,6 +26,7 @@ from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, se
 from tests.doubles.scripted_model import web as web_search
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.examples import examples
+from tests.keyword_fixtures import heads_of
 
 CHAT = "/api/chat/query"
 QUESTION = "What is quantum computing used for?"
@@ -297,7 +298,7 @@ def test_keywords_of_restricted_questions_are_listed_to_those_who_caused_them(
         assert listed(client, member("ann", "hr"), shelf, **query) == keyword
         assert listed(client, member("eve", "hr"), shelf, **query) == set()
         assert listed(client, member("out"), shelf, **query) == set()
-    [head] = [item for item in items("KEYWORDS_TABLE") if item["sk"] == "KEYWORD"]
+    [head] = heads_of(items("KEYWORDS_TABLE"))
     assert get(client, f"/api/keywords/{head['keyword_id']}", member("eve", "hr"))[0] == 404
     status, details = get(client, f"/api/keywords/{head['keyword_id']}", member("ann"))
     assert (status, details["answers"]) == (200, [])  # the caller left the group

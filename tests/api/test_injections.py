@@ -15,6 +15,7 @@ from gleaner.prompts import read_all_prompts
 from tests.conftest import Client
 from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, index, says, search, web
 from tests.doubles.scripted_web import ScriptedWeb, result
+from tests.keyword_fixtures import heads_of
 
 KB, OTHER_KB = "hostile", "vault"
 SECRET = "The combination of the vault is 4711-0815."
@@ -231,7 +232,7 @@ FROM_WEB = answer("Starlette 1.0 was released in 2026. [web-1]", ("web-1",))
 
 
 def indexed_keywords(items: Any) -> set[str]:
-    return {item["keyword_text"] for item in items("KEYWORDS_TABLE") if item["sk"] == "KEYWORD"}
+    return {item["keyword_text"] for item in heads_of(items("KEYWORDS_TABLE"))}
 
 
 def test_a_web_answer_is_labelled_and_keeps_only_real_marks(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gleaner.stores import schema
 from gleaner_local.aws import ministack
 from tests.conftest import Client, make_api
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
@@ -93,6 +94,7 @@ def test_what_was_private_stays_so_when_the_mode_becomes_shared(
 def test_answers_of_earlier_versions_are_shared(
     settings: dict[str, str], client: Client, model: ScriptedModel, web: ScriptedWeb, items: Items, remove: Any
 ) -> None:
+    remove(schema.LAYOUT_KEY, "compact_from")
     learn(client, model, web, "quantum computing", caller="ann")
     for item in items("KEYWORDS_TABLE"):
         remove(item, "caller", "callers", "newest_answers")

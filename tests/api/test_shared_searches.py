@@ -19,6 +19,7 @@ from tests.doubles.faulty_store import FaultyStore
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_model import web as web_search
 from tests.doubles.scripted_web import ScriptedWeb, result
+from tests.keyword_fixtures import heads_of
 
 QUERY = "When was Starlette 1.0 released, says ann@example.com?"
 PAGE = result(1, "https://starlette.dev/release", "Starlette release notes", "Starlette 1.0 was released in 2026.")
@@ -113,7 +114,7 @@ def test_both_answers_rest_on_one_search_that_counts_once(
     assert [[source["source_url"] for source in one["sources"]] for one in (own, other)] == [[PAGE["url"]]] * 2
     assert [one["status"] for one in (own, other)] == ["success"] * 2
     assert [one["keyword_count"] for one in (own, other)] == [2, 2]
-    keywords = [item for item in items("KEYWORDS_TABLE") if item["sk"] == "KEYWORD"]
+    keywords = heads_of(items("KEYWORDS_TABLE"))
     assert sorted((item["keyword_text"], item["usage_count"]) for item in keywords) == [
         ("ASGI framework", 2),
         ("Starlette release", 2),
@@ -197,5 +198,5 @@ def test_erasing_a_caller_leaves_what_the_other_learned_from_the_same_search(
     assert status == 200
     answers = [item for item in items("KEYWORDS_TABLE") if item["sk"] == "ANSWER"]
     assert sorted("forgotten_at" in item for item in answers) == [False, True]
-    keywords = [item for item in items("KEYWORDS_TABLE") if item["sk"] == "KEYWORD"]
+    keywords = heads_of(items("KEYWORDS_TABLE"))
     assert len(keywords) == 2

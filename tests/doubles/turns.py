@@ -7,7 +7,7 @@ from typing import Any
 
 from gleaner.stores.items import from_item
 from gleaner_local.aws import ministack
-from tests.keyword_fixtures import words_of
+from tests.keyword_fixtures import associations_of, heads_of, words_of
 
 
 class TurnChecks:
@@ -56,10 +56,11 @@ class TurnChecks:
     def assert_keywords_complete(self) -> None:
         """Assert that keywords have associations and postings, and associations their stored answers."""
         items = self.items("KEYWORDS_TABLE")
-        heads = {item["keyword_id"]: item for item in items if item["sk"] == "KEYWORD"}
+        heads = {item["keyword_id"]: item for item in heads_of(items)}
         answers = {item["result_id"]: item for item in items if item["sk"] == "ANSWER"}
-        associations = [item for item in items if item["sk"].startswith("A#")]
-        uses = Counter(item["keyword_id"] for item in items if item["sk"].startswith(("A#", "U#")))
+        associations = associations_of(items)
+        served = [item for item in items if item["sk"].startswith("U#")]
+        uses = Counter(item["keyword_id"] for item in (*associations, *served))
         found = {posting.keyword_id for _, posting in words_of(items)}
         assert set(heads) == {item["keyword_id"] for item in associations}
         for item in associations:

@@ -93,7 +93,7 @@ def test_an_answer_whose_keywords_are_pruned_is_served_again_once_they_are_resto
 ) -> None:
     page = Citation(url="https://bread.example/", title="How to bake sourdough bread")
     learn(keywords, knowledge_base, 1, "How do I bake sourdough bread?", "levain", page=page)
-    [head] = keywords.items("KEYWORD")
+    [head] = keywords.heads()
     report = pruner(keywords).prune_one(head["keyword_id"], by="test", deadline=Deadline.after(20))
     assert report.counts.pruned == 1
     assert found(retrieval, "bake sourdough bread") == []

@@ -19,7 +19,6 @@ from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import to_item
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keyword_pruning import is_unfinished
-from gleaner.text import fold
 from gleaner_local.aws import ministack
 from tests.keyword_fixtures import Keywords, web_answer
 
@@ -39,13 +38,13 @@ def run(
 
 
 def head(keywords: Keywords, text: str) -> dict[str, Any]:
-    [item] = [item for item in keywords.items("KEYWORD") if item["keyword_text"] == text]
+    [item] = [item for item in keywords.heads() if item["keyword_text"] == text]
     return item
 
 
 def change(keywords: Keywords, text: str, **values: Any) -> None:
     """Overwrite attributes of a keyword."""
-    key = schema.keyword_key(schema.keyword_id(fold(text)))
+    key = schema.keyword_key(keywords.id_of(text))
     names = {f"#{name}": name for name in values}
     keywords.client.update_item(
         TableName=keywords.table_name,
@@ -63,7 +62,7 @@ def age(keywords: Keywords, text: str, days: float) -> None:
 def use(keywords: Keywords, text: str, times: int) -> None:
     for number in range(times):
         keyword_use = KeywordUse(kb_id="default_kb", query_id=f"U{number}", session_id=None, answer=None)
-        keyword_id = schema.keyword_id(fold(text))
+        keyword_id = keywords.id_of(text)
         keywords.store.count_uses([keyword_id], keyword_use, deadline=Deadline.after(5))
 
 
@@ -75,7 +74,7 @@ def test_only_old_and_rarely_used_or_very_old_keywords_are_pruned(keywords: Keyw
         age(keywords, text, days)
     report = run(keywords)
     assert report.counts.pruned == 2 and report.finished
-    statuses = {item["keyword_text"]: item["status"] for item in keywords.items("KEYWORD")}
+    statuses = {item["keyword_text"]: item["status"] for item in keywords.heads()}
     assert statuses == {
         "old rare": "pruned",
         "old popular": "active",
@@ -90,7 +89,7 @@ def test_a_pruned_keyword_is_not_found_and_its_associations_are_archived(keyword
     report = run(keywords)
     assert keywords.find("quantum computing") == []
     assert keywords.words() == []
-    [association] = keywords.items("A#")
+    [association] = keywords.associations()
     assert (association["status"], association["pruned_run_id"]) == ("archived", report.run_id)
     assert "queue" not in head(keywords, "quantum computing")
     record = pruner(keywords).get_run(report.run_id, deadline=Deadline.after(5))
@@ -170,12 +169,12 @@ def test_a_run_stops_at_its_deadline_and_the_next_run_continues(keywords: Keywor
 def test_a_restored_keyword_is_found_again_with_its_answers(keywords: Keywords) -> None:
     keywords.index("quantum computing", answer=web_answer())
     age(keywords, "quantum computing", 100)
-    before = keywords.words(), keywords.items("A#")
+    before = keywords.words(), keywords.associations()
     run(keywords)
     keyword_id = head(keywords, "quantum computing")["keyword_id"]
     assert pruner(keywords).restore_one(keyword_id, deadline=Deadline.after(5))
     assert not pruner(keywords).restore_one(keyword_id, deadline=Deadline.after(5))
-    assert (keywords.words(), keywords.items("A#")) == before
+    assert (keywords.words(), keywords.associations()) == before
     [match] = keywords.lookup.find("default_kb", "quantum", deadline=Deadline.after(5))
     assert match.result_ids == ("R1",)
     assert run(keywords).counts.pruned == 0
@@ -193,7 +192,7 @@ def test_restoring_a_run_restores_all_its_keywords(keywords: Keywords) -> None:
     assert by_hand.counts.pruned == 1
     assert pruner(keywords).restore_run(report.run_id, deadline=Deadline.after(10)) == 5
     assert pruner(keywords).restore_run(report.run_id, deadline=Deadline.after(10)) == 0
-    statuses = {item["keyword_text"]: item["status"] for item in keywords.items("KEYWORD")}
+    statuses = {item["keyword_text"]: item["status"] for item in keywords.heads()}
     assert statuses == dict.fromkeys(names, "active") | {"pruned by hand": "pruned"}
 
 
@@ -258,10 +257,10 @@ def test_an_interrupted_pruning_of_a_large_keyword_is_completed(keywords: Keywor
     assert (results == ["popular topic"]) == (head(keywords, "popular topic")["status"] == "active")
     run(keywords)
     assert keywords.find("popular") == []
-    assert {item["status"] for item in keywords.items("A#")} == {"archived"}
+    assert {item["status"] for item in keywords.associations()} == {"archived"}
     assert "queue" not in head(keywords, "popular topic")
     assert pruner(keywords).restore_one(keyword["keyword_id"], deadline=Deadline.after(20))
-    assert {item["status"] for item in keywords.items("A#")} == {"active"}
+    assert {item["status"] for item in keywords.associations()} == {"active"}
     assert keywords.find("popular") == ["popular topic"]
 
 
@@ -353,7 +352,7 @@ def test_concurrent_runs_prune_each_keyword_once(keywords: Keywords) -> None:
     assert sum(report.counts.pruned for report in reports) == 40
     records = keywords.items("K#")
     assert len({item["keyword_id"] for item in records}) == len(records) == 40
-    assert {item["status"] for item in keywords.items("A#")} == {"archived"}
+    assert {item["status"] for item in keywords.associations()} == {"archived"}
 
 
 @pytest.mark.parametrize("keyword", ["港口图书馆", "Öffnungszeiten", "पुस्तकालय"])

@@ -31,9 +31,8 @@ from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keyword_postings import MAX_STEMS, Posting, all_entry_keys
 from gleaner.stores.keyword_pruning import is_unfinished
 from gleaner.stores.schema import KEYWORDS
-from gleaner.text import fold
 from gleaner_local.aws import ministack
-from tests.keyword_fixtures import Keywords, web_answer, words_of
+from tests.keyword_fixtures import Keywords, associations_of, claim_stems, heads_of, web_answer, words_of
 
 T = TypeVar("T")
 Items = list[dict[str, Any]]
@@ -198,7 +197,7 @@ class PruningMachine(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(sorted(self.model)))
         keyword = self.model[name]
         use = KeywordUse(kb_id=min(keyword.kb_ids, default=KB_IDS[0]), query_id="", session_id=None, answer=None)
-        ids = [schema.keyword_id(fold(name))]
+        ids = [self.keywords.id_of(name)]
         for _ in range(times):
             count = partial(self.keywords.store.count_uses, ids, replace(use, query_id=new_id()), deadline=soon())
             self.process.run(max_writes, count)
@@ -211,7 +210,7 @@ class PruningMachine(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(sorted(self.model)))
         self.keywords.client.update_item(
             TableName=TABLE,
-            Key=to_item(schema.keyword_key(schema.keyword_id(fold(name)))),
+            Key=to_item(schema.keyword_key(self.keywords.id_of(name))),
             UpdateExpression="SET last_used_at = :then",
             ExpressionAttributeValues=to_item({":then": datetime.now(UTC) - timedelta(days=days)}),
         )
@@ -234,7 +233,7 @@ class PruningMachine(RuleBasedStateMachine):
         self.prune_by_name(data.draw(st.sampled_from(sorted(self.model))), max_writes)
 
     def prune_by_name(self, name: str, max_writes: float) -> None:
-        prune = partial(pruner(self.keywords).prune_one, schema.keyword_id(fold(name)), by="test", deadline=soon())
+        prune = partial(pruner(self.keywords).prune_one, self.keywords.id_of(name), by="test", deadline=soon())
         report = self.process.run(max_writes, prune)
         keyword = self.model[name]
         self.update_model({name: keyword.pruned(self.add_run(report)) if keyword.active else keyword})
@@ -245,7 +244,7 @@ class PruningMachine(RuleBasedStateMachine):
         self.restore_by_name(data.draw(st.sampled_from(sorted(self.model))), max_writes)
 
     def restore_by_name(self, name: str, max_writes: float) -> None:
-        keyword_id = schema.keyword_id(fold(name))
+        keyword_id = self.keywords.id_of(name)
         restored = self.process.run(max_writes, lambda: pruner(self.keywords).restore_one(keyword_id, deadline=soon()))
         assert restored in (None, self.model[name].run is not None)
         self.update_model({name: self.model[name].restored()})
@@ -275,12 +274,13 @@ class PruningMachine(RuleBasedStateMachine):
 
     def check(self, items: Items) -> None:
         """Check what must hold of keywords and their items at any time."""
-        heads = {item["keyword_text"]: item for item in items if item["sk"] == "KEYWORD"}
+        heads = {item["keyword_text"]: item for item in heads_of(items)}
         words = words_of(items)
+        linked = [*associations_of(items), *(item for item in items if item["sk"].startswith("U#"))]
         assert heads.keys() == self.model.keys()
         for name, head in heads.items():
             assert matches(head, self.model[name])
-            associations = [item for item in items if item["pk"] == head["pk"] and item["sk"] != "KEYWORD"]
+            associations = [item for item in linked if item["keyword_id"] == head["keyword_id"]]
             assert len(associations) == head["usage_count"]
             if is_unfinished(head):
                 assert head["status"] == "pruned"
@@ -304,7 +304,7 @@ class PruningMachine(RuleBasedStateMachine):
         if not self.process.crashed:
             self.model |= after
             return
-        heads = {item["keyword_text"]: item for item in self.keywords.items("KEYWORD")}
+        heads = {item["keyword_text"]: item for item in self.keywords.heads()}
         for name in after.keys() & heads.keys():
             before = self.model.get(name, after[name])
             # The third state: restoring took several transactions, and not all is restored yet.
@@ -354,6 +354,18 @@ class FormerMachine(PruningMachine):
             self.model[name] = ModelKeyword().learned("default_kb")
 
 
+class MixedMachine(PruningMachine):
+    """The same with keywords of the former form, some of them without claims, and others of the compact one."""
+
+    @initialize()
+    def learn_in_the_former_form(self) -> None:
+        for name in SHORT[:2]:
+            answer = web_answer(new_id())
+            self.keywords.index_in_the_former_form(name, query_id=new_id(), answer=answer, with_claims=name != SHORT[0])
+            self.model[name] = ModelKeyword().learned("default_kb")
+        claim_stems(self.keywords)
+
+
 def bounded(examples: int, steps: int) -> settings:
     return settings(
         max_examples=examples,
@@ -385,3 +397,5 @@ TestPruningLong = pytest.mark.slow(LongMachine.TestCase)
 TestPruningLong.settings = bounded(3, 4)
 TestPruningFormer = pytest.mark.slow(FormerMachine.TestCase)
 TestPruningFormer.settings = bounded(10, 10)
+TestPruningMixed = pytest.mark.slow(MixedMachine.TestCase)
+TestPruningMixed.settings = bounded(8, 10)

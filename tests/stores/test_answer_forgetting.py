@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gleaner.errors import AnswerForgotten, StoreUnavailable, UnknownAnswer
-from gleaner.model import Citation, utc_now
+from gleaner.model import Citation
 from gleaner.pruning.rules import PruneRules
 from gleaner.pruning.run import Pruner
 from gleaner.runtime.deadline import Deadline
@@ -17,8 +17,6 @@ from gleaner.stores.answer_forgetting import AnswerForgetting, ForgottenAnswer
 from gleaner.stores.forgotten_pages import MAX_LISTED_BARS
 from gleaner.stores.items import to_item
 from gleaner.stores.keyword_catalog import KeywordCatalog
-from gleaner.stores.keyword_layout import KeywordLayout
-from gleaner.stores.schema import LAYOUT_KEY, keyword_id
 from tests.keyword_fixtures import Keywords, web_answer
 
 PAGE = "https://q.example/a"
@@ -61,7 +59,7 @@ def test_an_answer_goes_from_under_all_its_keywords_and_others_stay(keywords: Ke
     assert answers(keywords, "R1", "R2") == {"R2"}
     assert (results(keywords, "quantum computing"), results(keywords, "chemistry")) == ({"R2"}, set())
     catalog = KeywordCatalog(keywords.table, keywords.executor)
-    details = catalog.get(keyword_id("quantum computing"), deadline=Deadline.after(20))
+    details = catalog.get(keywords.id_of("quantum computing"), deadline=Deadline.after(20))
     assert [item.perplexity_result_id for item in details.associations] == ["R2"]
     assert [answer.result_id for answer in details.answers] == ["R2"]
     # Nothing of its text is left.
@@ -98,7 +96,7 @@ def test_nothing_is_learned_from_its_pages(keywords: Keywords, url: str) -> None
 
 
 def test_nothing_is_learned_from_its_pages_in_the_form_of_earlier_versions(keywords: Keywords) -> None:
-    keywords.write_former_items()
+    keywords.write_compactly(False)
     keywords.index("quantum computing", answer=web_answer())
     forget(keywords)
     with pytest.raises(AnswerForgotten):
@@ -128,13 +126,13 @@ def test_a_page_is_barred_also_if_the_list_of_bars_is_full(keywords: Keywords) -
 
 def test_bars_of_earlier_versions_are_kept_by_later_ones(keywords: Keywords) -> None:
     """Earlier versions did not list bars. Until items are compact, runs do it for them."""
-    keywords.write_former_items()
+    keywords.write_compactly(False)
     keywords.index("quantum computing", answer=web_answer())
     forget(keywords)
     for item in keywords.items("BARS"):
         keywords.client.delete_item(TableName=keywords.table_name, Key=_key(item))
     prune(keywords)
-    begin_compact_form(keywords)
+    keywords.write_compactly(True)
     with pytest.raises(AnswerForgotten):
         keywords.index("python packaging", query_id="Q2", answer=web_answer("R2"))
 
@@ -188,11 +186,11 @@ def test_pruning_deletes_what_is_left_of_it(keywords: Keywords) -> None:
 def test_a_keyword_that_is_pruned_or_restored_afterwards_leads_to_no_text(keywords: Keywords) -> None:
     keywords.index("quantum computing", answer=web_answer())
     pruner = Pruner(keywords.table, keywords.executor, answer_grace=timedelta(days=7))
-    pruner.prune_one(keyword_id("quantum computing"), by="test", deadline=Deadline.after(20))
+    pruner.prune_one(keywords.id_of("quantum computing"), by="test", deadline=Deadline.after(20))
     forget(keywords)
-    assert pruner.restore_one(keyword_id("quantum computing"), deadline=Deadline.after(20))
+    assert pruner.restore_one(keywords.id_of("quantum computing"), deadline=Deadline.after(20))
     assert answers(keywords, "R1") == set()
-    pruner.prune_one(keyword_id("quantum computing"), by="test", deadline=Deadline.after(20))
+    pruner.prune_one(keywords.id_of("quantum computing"), by="test", deadline=Deadline.after(20))
     assert keywords.find("quantum computing") == []
 
 
@@ -227,19 +225,7 @@ def test_concurrent_calls_and_queries_agree(keywords: Keywords) -> None:
             future.result()
     assert answers(keywords, "R1") == set()
     forget(keywords)
-    assert not [item for item in keywords.items("A#") if item.get("perplexity_result_id") == "R1"]
-
-
-def begin_compact_form(keywords: Keywords) -> None:
-    """Let the time pass until items are written in the compact form."""
-    change = keywords.table.update(
-        LAYOUT_KEY,
-        expression="SET #compact_from = :now",
-        condition="attribute_exists(#compact_from)",
-        values={":now": utc_now()},
-    )
-    keywords.table.write(change, deadline=Deadline.after(20))
-    keywords.layout = KeywordLayout(keywords.table)
+    assert not [item for item in keywords.associations() if item.get("perplexity_result_id") == "R1"]
 
 
 def end_bars(keywords: Keywords) -> None:

@@ -30,9 +30,9 @@ def test_concurrent_writers_neither_lose_nor_duplicate_uses(keywords: Keywords) 
         futures = [pool.submit(keywords.index, *chosen, query_id=query) for query, chosen in plans]
         for future in futures:
             future.result()
-    stored = {item["keyword_text"]: item["usage_count"] for item in keywords.items("KEYWORD")}
+    stored = {item["keyword_text"]: item["usage_count"] for item in keywords.heads()}
     assert stored == expected
-    assert len(keywords.items("A#")) == sum(expected.values())
+    assert len(keywords.associations()) == sum(expected.values())
 
 
 def test_identical_concurrent_calls_count_once(keywords: Keywords) -> None:
@@ -41,8 +41,8 @@ def test_identical_concurrent_calls_count_once(keywords: Keywords) -> None:
         calls = [pool.submit(keywords.index, *POOL, answer=answer) for _ in range(WRITERS)]
         for call in calls:
             call.result()
-    assert [item["usage_count"] for item in keywords.items("KEYWORD")] == [1] * len(POOL)
-    assert len(keywords.items("A#")) == len(POOL)
+    assert [item["usage_count"] for item in keywords.heads()] == [1] * len(POOL)
+    assert len(keywords.associations()) == len(POOL)
 
 
 def test_a_failed_condition_names_its_action(keywords: Keywords) -> None:

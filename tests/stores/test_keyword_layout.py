@@ -14,6 +14,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores.items import from_timestamp
 from gleaner.stores.keyword_items import read_content
 from gleaner.stores.keyword_layout import KeywordLayout
+from gleaner.stores.keyword_lookup import KeywordLookup
 from gleaner.stores.schema import LAYOUT_KEY
 from tests.keyword_fixtures import Keywords, web_answer
 
@@ -42,7 +43,10 @@ def is_compact(keywords: Keywords) -> bool:
 
 @pytest.fixture
 def of_an_earlier_version(keywords: Keywords) -> Keywords:
-    keywords.write_former_items()
+    change = keywords.table.update(
+        LAYOUT_KEY, expression="REMOVE #compact_from", condition="attribute_exists(#pk)", values={}
+    )
+    keywords.table.write(change, deadline=Deadline.after(20))
     return keywords
 
 
@@ -83,14 +87,8 @@ def test_items_have_the_form_of_earlier_versions_until_then(of_an_earlier_versio
 def test_a_process_notes_the_compact_form_while_it_runs(of_an_earlier_version: Keywords) -> None:
     keywords, layout = of_an_earlier_version, of_an_earlier_version.layout
     assert not layout.is_compact(deadline=Deadline.after(20))
-    prune(keywords)
-    past = keywords.table.update(
-        LAYOUT_KEY,
-        expression="SET #compact_from = :past",
-        condition="attribute_exists(#compact_from)",
-        values={":past": utc_now()},
-    )
-    keywords.table.write(past, deadline=Deadline.after(20))
+    keywords.write_compactly(True)
     assert not layout.is_compact(deadline=Deadline.after(20))  # it is not asked for each time
-    assert keywords.find("quantum computing") == []  # a look-up reads it, too
+    lookup = KeywordLookup(keywords.table, keywords.executor, layout)
+    assert lookup.find("default_kb", "quantum computing", deadline=Deadline.after(20)) == []  # reads it, too
     assert layout.is_compact(deadline=Deadline.after(20))

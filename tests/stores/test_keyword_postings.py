@@ -53,7 +53,7 @@ def fill_list(keywords: Keywords) -> list[str]:
 
 
 def head(keywords: Keywords, name: str) -> dict[str, Any]:
-    [found] = [item for item in keywords.items("KEYWORD") if item["keyword_text"] == name]
+    [found] = [item for item in keywords.heads() if item["keyword_text"] == name]
     return found
 
 
@@ -168,7 +168,8 @@ def test_a_keyword_of_an_earlier_version_is_moved_in_all_its_knowledge_bases_and
 ) -> None:
     fill_list(keywords)
     for number, kb_id in enumerate(("default_kb", "physics")):
-        keywords.index("alpha decay", query_id=f"Q{number}", kb_id=kb_id, answer=web_answer(f"R{number}", kb_id=kb_id))
+        answer = web_answer(f"R{number}", kb_id=kb_id)
+        keywords.index_in_the_former_form("alpha decay", query_id=f"Q{number}", kb_id=kb_id, answer=answer)
     keywords.index_by_entries("beta decay", answer=web_answer("R5"), query_id="Q5")
     keywords.make_former("alpha decay", ["default_kb", "physics"])
     assert (keywords.find("decay alpha", "physics"), keywords.find("decay")) == (
@@ -192,7 +193,8 @@ TEXTS = ("alpha beta", "alphabet soup", "beta", "gamma alpha beta", "ox", "soup 
 @pytest.mark.parametrize("caller", [None, "someone"])
 def test_lists_and_heads_give_what_entries_and_associations_gave(keywords: Keywords, caller: str | None) -> None:
     for number, text in enumerate(TEXTS * 2):
-        keywords.index(text, query_id=f"Q{number:02}", answer=web_answer(f"R{number}"), caller=caller)
+        answer = web_answer(f"R{number}")
+        keywords.index_in_the_former_form(text, query_id=f"Q{number:02}", answer=answer, caller=caller)
     keywords.index("alpha beta", query_id="P", kb_id="other_kb", answer=web_answer("O", kb_id="other_kb"))
     queries = (*TEXTS, "alpha", "What does the alphabet say about alpha beta?", "unknown words", "")
 
@@ -312,7 +314,7 @@ def test_older_answers_come_back_when_newer_ones_are_erased_or_forgotten(keyword
     assert results(keywords, "alpha") == tuple(f"R{number:02}" for number in range(5, -1, -1))
     AnswerForgetting(keywords.table).forget("R05", by="test", deadline=Deadline.after(20))
     assert results(keywords, "alpha") == tuple(f"R{number:02}" for number in range(4, -1, -1))
-    assert "ann" not in str(keywords.items("KEYWORD"))
+    assert "ann" not in str(keywords.heads())
 
 
 def test_a_keyword_that_is_learned_again_moved_and_restored_leads_to_all_its_answers(keywords: Keywords) -> None:
@@ -326,7 +328,7 @@ def test_a_keyword_that_is_learned_again_moved_and_restored_leads_to_all_its_ans
 
 
 def test_what_an_earlier_version_adds_to_a_keyword_of_this_one_is_found_moved_and_deleted(keywords: Keywords) -> None:
-    keywords.index("quantum computing", query_id="Q1", answer=web_answer("R1"), caller="ann")
+    keywords.index_in_the_former_form("quantum computing", query_id="Q1", answer=web_answer("R1"), caller="ann")
     answer = web_answer("R2", kb_id="physics")
     keywords.index("quantum computing", query_id="Q2", answer=answer, kb_id="physics", caller="ann")
     keywords.make_former("quantum computing", ["physics"])  # which was learned there by the earlier version
@@ -344,7 +346,9 @@ def test_a_move_that_was_interrupted_leaves_no_words_behind(keywords: Keywords, 
     fill_list(keywords)
     for number, kb_id in enumerate(("default_kb", "physics")):
         answer = web_answer(f"R{number}", kb_id=kb_id)
-        keywords.index("alphabet soup", query_id=f"Q{number}", kb_id=kb_id, answer=answer, caller="ann")
+        keywords.index_in_the_former_form(
+            "alphabet soup", query_id=f"Q{number}", kb_id=kb_id, answer=answer, caller="ann"
+        )
     keywords.make_former("alphabet soup", ["default_kb", "physics"])
     left = writes
 

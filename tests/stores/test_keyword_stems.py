@@ -11,7 +11,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.keyword_stems import merge_key
 from gleaner.text import fold
-from tests.keyword_fixtures import Keywords, web_answer
+from tests.keyword_fixtures import Keywords, claim_stems, web_answer
 from tests.pruning.test_run import pruner
 
 WRITERS = 32
@@ -59,30 +59,29 @@ def test_concurrent_writers_of_near_duplicates_share_one_keyword(keywords: Keywo
     with ThreadPoolExecutor(WRITERS) as pool:
         futures = [pool.submit(keywords.index, spelling, query_id=query) for query, spelling in calls]
         ids = {keyword.keyword_id for future in futures for keyword in future.result()}
-    [head] = keywords.items("KEYWORD")
+    [head] = keywords.heads()
     assert ids == {head["keyword_id"]}
-    assert head["usage_count"] == len(keywords.items("A#")) == len(calls)
-    assert len(keywords.items("STEMS")) == 1
+    assert head["usage_count"] == len(keywords.associations()) == len(calls)
 
 
-def test_a_keyword_of_an_earlier_version_keeps_its_id(keywords: Keywords) -> None:
-    keywords.index("ferry tickets")
-    [stems] = keywords.items("STEMS")  # which earlier versions did not write
-    keywords.table.transact(
-        [keywords.table.delete({"pk": stems["pk"], "sk": stems["sk"]})], deadline=Deadline.after(20)
-    )
+@pytest.mark.parametrize("with_claims", [True, False])
+def test_a_keyword_of_an_earlier_version_keeps_its_id(keywords: Keywords, with_claims: bool) -> None:
+    [former] = keywords.index_in_the_former_form("ferry tickets", with_claims=with_claims, caller="ann")
+    if not with_claims:
+        claim_stems(keywords)
     for number, spelling in enumerate(("Ferry tickets", "ferry ticket")):
-        [merged] = keywords.index(spelling, query_id=f"Q{number + 2}")
-        assert (merged.keyword_id, merged.existed) == (schema.keyword_id(fold("ferry tickets")), True)
-    [head] = keywords.items("KEYWORD")
-    assert (head["keyword_text"], head["usage_count"]) == ("ferry tickets", 3)
+        [merged] = keywords.index(spelling, query_id=f"Q{number + 2}", caller=f"caller{number}")
+        assert (merged.keyword_id, merged.existed) == (schema.former_keyword_id(fold("ferry tickets")), True)
+    [head] = keywords.heads()
+    assert (head["keyword_id"], head["keyword_text"], head["usage_count"]) == (former.keyword_id, "ferry tickets", 3)
+    assert head["callers"] == {"ann", "caller0", "caller1"}
 
 
 def test_a_repeated_call_with_a_near_duplicate_counts_once(keywords: Keywords) -> None:
     keywords.index("ferry ticket", answer=web_answer())
     for _ in range(2):
         keywords.index("ferry tickets", query_id="Q2", answer=web_answer())
-    assert [head["usage_count"] for head in keywords.items("KEYWORD")] == [2]
+    assert [head["usage_count"] for head in keywords.heads()] == [2]
 
 
 def test_a_near_duplicate_revives_a_pruned_keyword_under_its_first_spelling(keywords: Keywords) -> None:
@@ -95,7 +94,7 @@ def test_a_near_duplicate_revives_a_pruned_keyword_under_its_first_spelling(keyw
 
 def test_the_item_of_stems_may_outlive_its_keyword(keywords: Keywords) -> None:
     keywords.index("ferry ticket")
-    [head] = keywords.items("KEYWORD")
+    [head] = keywords.heads()
     keywords.table.transact([keywords.table.delete({"pk": head["pk"], "sk": head["sk"]})], deadline=Deadline.after(20))
     [again] = keywords.index("ferry tickets", query_id="Q2")
     assert again.keyword_id == head["keyword_id"]

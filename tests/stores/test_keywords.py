@@ -22,17 +22,17 @@ Error = dict[str, Any]  # as a client reads it
 
 
 def counts(keywords: Keywords) -> dict[str, int]:
-    return {item["keyword_text"]: item["usage_count"] for item in keywords.items("KEYWORD")}
+    return {item["keyword_text"]: item["usage_count"] for item in keywords.heads()}
 
 
 def test_a_new_keyword_is_written_with_its_association_entries_and_answer(keywords: Keywords) -> None:
     [indexed] = keywords.index("Quantum Computing", session_id="S1", answer=web_answer())
     assert not indexed.existed
-    [keyword] = keywords.items("KEYWORD")
+    [keyword] = keywords.heads()
     assert keyword["keyword_id"] == indexed.keyword_id
     assert (keyword["usage_count"], keyword["status"]) == (1, "active")
     assert keyword["created_at"] == keyword["updated_at"] == keyword["last_used_at"]
-    [association] = keywords.items("A#")
+    [association] = keywords.associations()
     assert association["keyword_id"] == indexed.keyword_id
     assert (association["query_id"], association["perplexity_result_id"]) == ("Q1", "R1")
     assert (association["session_id"], association["status"]) == ("S1", "active")
@@ -58,12 +58,14 @@ def record_requests(keywords: Keywords) -> list[str]:
 
 
 def test_new_keywords_take_one_request_and_known_ones_two(keywords: Keywords) -> None:
-    assert keywords.find("one topic") == []  # which reads, too, how items are laid out
+    store, soon = keywords.store, Deadline.after(20)
+    store.index(["first topic"], keywords.use(query_id="Q0"), deadline=soon)  # it knows the layout now
     operations = record_requests(keywords)
-    keywords.index("one topic", "another topic", answer=web_answer())
+    store.index(["one topic", "another topic"], keywords.use(query_id="Q1", answer=web_answer()), deadline=soon)
     assert operations == ["TransactWriteItems"]
     operations.clear()
-    indexed = keywords.index("One Topic", "a third topic", query_id="Q2", answer=web_answer("R2"))
+    use = keywords.use(query_id="Q2", answer=web_answer("R2"))
+    indexed = store.index(["One Topic", "a third topic"], use, deadline=soon)
     assert operations == ["TransactWriteItems"] * 2
     assert {item.keyword_text: item.existed for item in indexed} == {"one topic": True, "a third topic": False}
 
@@ -110,7 +112,7 @@ def test_a_call_writes_all_or_nothing(keywords: Keywords) -> None:
 
 def test_a_pruned_keyword_keeps_its_history_when_it_is_learned_again(keywords: Keywords) -> None:
     [indexed] = keywords.index("Quantum Computing")
-    [created] = [item["created_at"] for item in keywords.items("KEYWORD")]
+    [created] = [item["created_at"] for item in keywords.heads()]
     keywords.client.update_item(
         TableName=keywords.table_name,
         Key={"pk": {"S": f"KW#{indexed.keyword_id}"}, "sk": {"S": "KEYWORD"}},
@@ -119,7 +121,7 @@ def test_a_pruned_keyword_keeps_its_history_when_it_is_learned_again(keywords: K
         ExpressionAttributeValues={":p": {"S": "pruned"}},
     )
     [again] = keywords.index("quantum computing", query_id="Q2")
-    [keyword] = keywords.items("KEYWORD")
+    [keyword] = keywords.heads()
     assert again.existed
     assert (keyword["status"], keyword["usage_count"], keyword["created_at"]) == ("active", 2, created)
     assert keyword["queue"].startswith("ACTIVE#2#")
@@ -185,7 +187,7 @@ def test_a_conflict_on_a_known_keyword_is_retried(keywords: Keywords) -> None:
     keywords.index("quantum computing")
     attempts = fail_transactions(keywords, CONFLICT_AND_CONDITION, times=1)
     [again] = keywords.index("quantum computing")
-    assert len(attempts) == 2
+    assert len(attempts) == 3  # the conflict, the keyword that exists, the association that exists
     assert again.existed and again.keyword_text == "Quantum Computing"
     assert counts(keywords) == {"Quantum Computing": 2}
 
@@ -259,6 +261,6 @@ def test_usage_counts_equal_associations_after_any_repetitions(
         keywords.index(*valid, query_id=f"Q{query}")
         for keyword in valid:
             expected.setdefault(text.fold(keyword), set()).add(query)
-    stored = {text.fold(item["keyword_text"]): item["usage_count"] for item in keywords.items("KEYWORD")}
+    stored = {text.fold(item["keyword_text"]): item["usage_count"] for item in keywords.heads()}
     assert stored == {fold: len(queries) for fold, queries in expected.items()}
-    assert len(keywords.items("A#")) == sum(stored.values())
+    assert len(keywords.associations()) == sum(stored.values())

@@ -11,6 +11,7 @@ import pytest
 from gleaner.errors import AnswerForgotten
 from gleaner.pruning.run import Pruner
 from gleaner.runtime.deadline import Deadline
+from gleaner.stores import schema
 from gleaner.stores.learned_deletion import LearnedCounts, LearnedDeletion
 from tests.keyword_fixtures import Keywords, web_answer
 
@@ -36,7 +37,7 @@ def delete(
 
 
 def texts(keywords: Keywords) -> set[str]:
-    return {item["keyword_text"] for item in keywords.items("KEYWORD")}
+    return {item["keyword_text"] for item in keywords.heads()}
 
 
 def results(keywords: Keywords, query: str, kb_id: str = "default_kb", caller: str | None = None) -> set[str]:
@@ -45,7 +46,7 @@ def results(keywords: Keywords, query: str, kb_id: str = "default_kb", caller: s
 
 
 def prune_one(keywords: Keywords, name: str) -> None:
-    [head] = [item for item in keywords.items("KEYWORD") if item["keyword_text"] == name]
+    [head] = [item for item in keywords.heads() if item["keyword_text"] == name]
     pruner = Pruner(keywords.table, keywords.executor, answer_grace=timedelta(days=1))
     pruner.prune_one(head["keyword_id"], by="test", deadline=Deadline.after(20))
 
@@ -69,7 +70,7 @@ def test_what_others_taught_stays(keywords: Keywords) -> None:
     assert delete(keywords) == (1, 1)
     assert texts(keywords) == {"quantum computing", "optics"}
     assert results(keywords, "quantum computing") == {"R2"}
-    [head] = [item for item in keywords.items("KEYWORD") if item["keyword_text"] == "quantum computing"]
+    [head] = [item for item in keywords.heads() if item["keyword_text"] == "quantum computing"]
     assert head["callers"] == {BOB}
     assert delete(keywords, BOB) == (2, 1)
     assert texts(keywords) == set()
@@ -122,10 +123,10 @@ def test_keywords_of_earlier_versions_stay(keywords: Keywords) -> None:
 
 def test_a_much_used_keyword_is_deleted_in_several_steps(keywords: Keywords) -> None:
     teach(keywords, "quantum computing")
-    [keyword] = keywords.items("KEYWORD")
+    [keyword] = keywords.heads()
     for number in range(120):
-        item = {"sk": f"U#{number:03d}", "kb_id": "default_kb", "status": "active"}
-        keywords.table.put_new({"pk": keyword["pk"]} | item, deadline=Deadline.after(20))
+        key = schema.query_use_key(keyword["keyword_id"], f"{number:03d}")
+        keywords.table.put_new(key | {"kb_id": "default_kb", "status": "active"}, deadline=Deadline.after(20))
     assert delete(keywords) == (1, 1)
     assert keywords.items("U#") == []
 
@@ -162,7 +163,7 @@ def test_a_deletion_is_exact_while_others_learn(keywords: Keywords) -> None:
             future.result()
     delete(keywords)
     assert texts(keywords) == {"quantum computing", "chemistry"}
-    assert {item["caller"] for item in keywords.items("A#")} == {BOB}
+    assert {item["caller"] for item in keywords.associations()} == {BOB}
     for query in ("quantum computing", "chemistry"):
         assert results(keywords, query) == {f"R{number}" for number in range(10, 22, 2)}
 
@@ -193,7 +194,7 @@ def test_what_is_archived_holds_no_text_of_a_question(keywords: Keywords) -> Non
     assert keywords.store.get_answers(["R1"], deadline=Deadline.after(5))[0].query == question
     prune_one(keywords, "quantum computing")
     assert question not in str(keywords.items())
-    [head] = [item for item in keywords.items("KEYWORD") if item["keyword_text"] == "chemistry"]
+    [head] = [item for item in keywords.heads() if item["keyword_text"] == "chemistry"]
     pruner = Pruner(keywords.table, keywords.executor, answer_grace=timedelta(days=1))
     assert pruner.restore_one(head["keyword_id"], deadline=Deadline.after(20))
     assert results(keywords, "chemistry") == {"R1"}

@@ -15,6 +15,8 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from typer.testing import CliRunner, Result
 
+from gleaner.stores import schema
+from gleaner.stores.keyword_stems import merge_key
 from gleaner_documents.reading import format_names
 from gleaner_local.clients.http_api import ApiClient, CallFailed
 from gleaner_local.commands import program
@@ -234,6 +236,18 @@ def test_a_keyword_is_restored_by_its_text(service: Service, url: str) -> None:
     first, second = (body for path, body in service.calls if path.endswith("restore"))
     assert first == second
     assert len(first["keyword_id"]) == 32
+
+
+@pytest.mark.parametrize("is_former", [True, False])
+def test_a_pruned_keyword_which_is_in_no_list_is_restored_by_its_text(
+    service: Service, url: str, is_former: bool
+) -> None:
+    shown = JSONResponse({}, 200 if is_former else 404)
+    service.answers = [JSONResponse({"keywords": []}), shown, JSONResponse({"restored_count": 1})]
+    assert gleaner("keywords", "restore", "formic acids", "--url", url).exit_code == 0
+    [restored] = [body["keyword_id"] for path, body in service.calls if path.endswith("restore")]
+    former = schema.former_keyword_id("formic acids")
+    assert restored == (former if is_former else schema.keyword_id(merge_key("formic acid")))
 
 
 def test_a_keyword_may_look_like_markup(service: Service, url: str) -> None:

@@ -55,7 +55,7 @@ SelectedText = Annotated[str, Field(min_length=1, max_length=MAX_SELECTION), Bef
 ChapterOrigin = Annotated[str, Field(min_length=1, max_length=MAX_CHAPTER_ORIGIN), cleaned_up_to(MAX_CHAPTER_ORIGIN)]
 _ULID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}$"
 _MESSAGE_ID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}-(user|assistant)$"
-_KEYWORD_ID_PATTERN = r"^[0-9a-f]{32}$"
+_KEYWORD_ID_PATTERN = r"^s?[0-9a-f]{32}$"
 _CALLER_PATTERN = r"^((cognito|iam|key):[^\s]+|anonymous)$"
 MEDIA_TYPE_PATTERN = r"^[A-Za-z0-9.+_-]+/[A-Za-z0-9.+_-]+( *;[\x20-\x7e]*)?$"
 IDEMPOTENCY_KEY_PATTERN = r"^[\x21-\x7e]+$"
@@ -63,7 +63,7 @@ IDEMPOTENCY_KEY_PATTERN = r"^[\x21-\x7e]+$"
 FORMS = {
     _ULID_PATTERN: "an id from an earlier response: 26 digits and capital letters",
     _MESSAGE_ID_PATTERN: "a message id from an earlier response: 26 digits and capital letters, a hyphen and the role",
-    _KEYWORD_ID_PATTERN: "a keyword id from a list: 32 digits and letters from a to f",
+    _KEYWORD_ID_PATTERN: "a keyword id from a list: 32 digits and letters from a to f, most with an s before them",
     IDEMPOTENCY_KEY_PATTERN: "visible ASCII characters without spaces",
     MEDIA_TYPE_PATTERN: "a media type such as text/plain",
     _CALLER_PATTERN: "a caller's id such as key:ID, cognito:SUB, iam:ARN or anonymous",

@@ -45,7 +45,7 @@ class PruneCounts:
     kept: int = 0  # candidates that were used, or pruned by another run, after they were read
     broken: int = 0  # malformed items that were skipped
     answers_deleted: int = 0
-    moved: int = 0  # keywords of earlier versions whose words are in posting lists now
+    moved: int = 0  # keywords of earlier versions: words put into posting lists, and stems claimed
     unfinished: int = 0  # parts of the index for which time ran out; the next run continues them
     first_candidates: list[Candidate] = field(default_factory=list)
 

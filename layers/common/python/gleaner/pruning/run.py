@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gleaner.errors import DeadlineExceeded, UnknownKeyword, UnknownRun
@@ -21,6 +22,7 @@ from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keyword_postings import find_unlisted
 from gleaner.stores.keyword_pruning import PruneWriter
+from gleaner.stores.keyword_stems import read_head
 from gleaner.stores.schema import PruneQueue
 
 if TYPE_CHECKING:
@@ -96,10 +98,10 @@ class Pruner:
         return counts
 
     def _move_words(self, deadline: Deadline, counts: PruneCounts) -> None:
-        """Move the words of keywords of earlier versions into posting lists.
+        """Move the words of keywords of earlier versions into posting lists, and have these keywords claim their stems.
 
-        Once a run has found none, the table says so, and look-ups read the lists alone. Once a run has looked at all
-        keywords and bars, the table says from when on items are compact.
+        Once a run has found none, the table says so, and look-ups read the lists alone. It also says from when on items
+        are compact.
         """
         layout = KeywordLayout(self._table)
         if layout.is_compact(deadline=deadline):
@@ -110,20 +112,23 @@ class Pruner:
         move = partial(self._move_partition, mover, deadline)
         of_parts = self._run_parts([partial(move, partition) for partition in schema.active_partitions()])
         keyword_moving.list_bars(self._table, deadline=deadline)
-        compact_from = utc_now() + _LOOKS_FOR_FORMER
-        if of_parts.unfinished == 0 and not layout.has_former_entries:
-            keyword_moving.announce_compact_form(self._table, compact_from, deadline=deadline)
-        elif of_parts.unfinished == 0 and of_parts.moved == 0:
-            self._table.put_new(keyword_moving.new_layout(compact_from), deadline=deadline)
-        if of_parts.moved:
-            logger.info("moved the words of keywords of an earlier version", extra={"moved": of_parts.moved})
         counts.add(of_parts)
+        if of_parts.moved or of_parts.unfinished:
+            logger.info("moved keywords of an earlier version", extra={"moved": of_parts.moved})
+            return
+        compact_from = utc_now() + _LOOKS_FOR_FORMER
+        if layout.has_former_entries:
+            self._table.put_new(keyword_moving.new_layout(compact_from), deadline=deadline)
+        else:
+            keyword_moving.announce_compact_form(self._table, compact_from, deadline=deadline)
 
     def _move_partition(self, mover: PostingMover, deadline: Deadline, partition: str, counts: PruneCounts) -> None:
-        for head in self._iter_oldest(partition, _after_all(), deadline):
+        heads = self._iter_oldest(partition, _after_all(), deadline)
+        while page := list(islice(heads, _PAGE)):
             deadline.timeout(1.0)  # raises when the part's time is up
-            if find_unlisted(head) and _read_usage(head, PruneCounts()) is not None:  # pruning counts malformed ones
-                counts.moved += mover.move(head, deadline=deadline)
+            valid = [head for head in page if _read_usage(head, PruneCounts()) is not None]  # pruning counts the others
+            counts.moved += mover.claim_stems(valid, deadline=deadline)
+            counts.moved += sum(mover.move(head, deadline=deadline) for head in valid if find_unlisted(head))
 
     def prune_one(self, keyword_id: str, *, by: str, deadline: Deadline) -> PruneReport:
         """Prune one keyword by hand; a pruned one is left alone. Raises UnknownKeyword or StoreUnavailable."""
@@ -177,7 +182,7 @@ class Pruner:
         return RestoreWriter(self._table)
 
     def _read_head(self, keyword_id: str, deadline: Deadline) -> dict[str, Any]:
-        head = self._table.get(schema.keyword_key(keyword_id), deadline=deadline)
+        head = read_head(self._table, keyword_id, deadline=deadline)
         if head is None:
             raise UnknownKeyword("There is no such keyword.")
         return head

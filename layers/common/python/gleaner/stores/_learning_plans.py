@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from gleaner.model import utc_now
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_items import KeywordUse, add_answer, association
-from gleaner.stores.keyword_postings import Head, PostingPlanner
-from gleaner.stores.keyword_stems import claim
+from gleaner.stores.keyword_items import (
+    HeadChange,
+    KeywordUse,
+    add_answer,
+    add_first_use,
+    association,
+    first_association,
+)
+from gleaner.stores.keyword_postings import Action, Head, PostingPlanner
+from gleaner.stores.keyword_stems import claim, is_claim
 from gleaner.stores.schema import PruneQueue
 
-# The places of a keyword's actions, of which the first is its update.
-_ASSOCIATION, _CLAIM = 1, 2
-_ACTIONS_PER_KEYWORD = 3
+Part = Literal["head", "association", "claim"]  # of what is written of a keyword
+_UNKNOWN_CALLERS: frozenset[str] = frozenset()  # of a head of which only the claim was read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +42,9 @@ class Plan:
 
     keyword: IndexedKeyword
     spelling: str  # as it was given
-    actions: Sequence[dict[str, Any]]  # the keyword's update, its association, its claim
+    head: Head | None  # in the state that is assumed; None: it is new
+    association_id: str
+    actions: Mapping[Part, Action]  # in their order
     becomes_findable: bool  # its words are to be written, too
 
 
@@ -57,13 +65,14 @@ class Planner:
         findable = head is not None and head["status"] == "active" and use.scope in head.get("kb_ids", ())
         spelling = head["keyword_text"] if head else display_text
         linked = association(keyword_id, use, now)
-        actions = [
-            self._update_keyword(spelling, findable, head, linked),
-            self._table.new_item(linked, return_existing=True),
-            claim(self._table, keyword_id, display_text),
-        ]
+        is_of_stems = schema.is_of_stems(keyword_id)
+        actions: dict[Part, Action] = {"head": self._update_keyword(spelling, findable, head, linked)}
+        if head is not None or not is_of_stems:  # else the head holds it
+            actions["association"] = self._table.new_item(linked, return_existing=True)
+        if not is_of_stems:  # else the head is in the place of the claim
+            actions["claim"] = claim(self._table, keyword_id, display_text)
         indexed = IndexedKeyword(keyword_id=keyword_id, keyword_text=spelling, existed=head is not None)
-        return Plan(indexed, display_text, actions, not findable)
+        return Plan(indexed, display_text, head, linked["association_id"], actions, not findable)
 
     def chunks(self, plans: Sequence[Plan], answer_actions: int) -> list[list[Plan]]:
         """Groups that each fit into one transaction, together with the actions for the web answer."""
@@ -87,8 +96,7 @@ class Planner:
         self, spelling: str, findable: bool, head: Head | None, linked: Mapping[str, Any]
     ) -> dict[str, Any]:
         condition, values = _plan_condition(head, findable, self.use.scope)
-        callers = _new_callers(head, self.use)
-        newest = add_answer(head, linked)
+        changes = [_add_caller(head, self.use), add_answer(head, linked), add_first_use(head, linked)]
         keyword_id = linked["keyword_id"]
         has_entries = not findable and self._postings.overflows(self.use.scope, spelling)
         return self._table.update(
@@ -97,13 +105,12 @@ class Planner:
             " #created_at = if_not_exists(#created_at, :now), #updated_at = :now, #last_used_at = :now,"
             " #status = :active, #queue = :queue"
             + (", #has_entries = :yes" if has_entries else "")
-            + newest.sets
-            + newest.removes
+            + "".join(change.sets for change in changes)
+            + "".join(change.removes for change in changes)
             + " ADD #usage_count :one, #kb_ids :kbs"
             + ("" if findable else ", #listed_in :kbs")
-            + (", #callers :callers" if callers else "")
-            + newest.adds,
-            condition=condition + newest.condition,
+            + "".join(change.adds for change in changes),
+            condition=condition + "".join(change.condition for change in changes),
             values={
                 ":id": keyword_id,
                 ":text": spelling,
@@ -113,21 +120,27 @@ class Planner:
                 ":one": 1,
                 ":kbs": {self.use.scope},
             }
-            | ({":callers": callers} if callers else {})
             | ({":yes": True} if has_entries else {})
             | values
-            | newest.values,
+            | dict(item for change in changes for item in change.values.items()),
             return_existing=True,
         )
 
 
-def _new_callers(head: Head | None, use: KeywordUse) -> set[str]:
-    """Whom to add to the callers that the head names. An earlier version's keyword has none: everybody sees it."""
+def _add_caller(head: Head | None, use: KeywordUse) -> HeadChange:
+    """How to name the caller in the head. An earlier version's keyword names none: everybody sees it."""
     mark = use.caller_mark
     if mark is None or (head is not None and "callers" not in head):
-        return set()
+        return HeadChange()
+    adds, values = ", #callers :callers", {":callers": {mark}}
+    if head is not None and head["callers"] is _UNKNOWN_CALLERS:
+        # A keyword that everybody sees must stay so, and a head does not name any number of callers.
+        condition = " AND attribute_exists(#callers) AND size(#callers) < :max_callers"
+        return HeadChange(adds=adds, condition=condition, values={**values, ":max_callers": schema.MAX_CALLERS})
     of_kind = [one for one in (head or {}).get("callers", ()) if schema.is_restricted_mark(one) == bool(use.groups)]
-    return set() if mark in of_kind or len(of_kind) >= schema.MAX_CALLERS else {mark}
+    if mark in of_kind or len(of_kind) >= schema.MAX_CALLERS:
+        return HeadChange()
+    return HeadChange(adds=adds, values=values)
 
 
 def _plan_condition(head: Head | None, findable: bool, kb_id: str) -> tuple[str, dict[str, Any]]:
@@ -147,56 +160,76 @@ def _plan_condition(head: Head | None, findable: bool, kb_id: str) -> tuple[str,
     )
 
 
-def find_owners(chunk: Sequence[Plan], error: ConditionFailed, *, first: int) -> dict[str, Head]:
-    """The items that name another keyword for the stems of a planned one, by the id of the planned one."""
-    return {
-        item.keyword.keyword_id: error.existing_items[position + _CLAIM]
-        for position, item in _positions(chunk, first)
-        if position + _CLAIM in error.existing_items
-    }
-
-
 def assume_head(owner: Head, use: KeywordUse) -> Head:
-    """The most likely state of a keyword of which only its stems' item was read; the plan's condition checks it."""
+    """The head of the keyword that some stems belong to, or its most likely state if only its claim was read.
+
+    The plan's condition checks it.
+    """
+    if not is_claim(owner):
+        return owner
     return {
         "keyword_text": owner["keyword_text"],
         "status": "active",
         "kb_ids": {use.kb_id},
         "usage_count": 0,
+        "callers": _UNKNOWN_CALLERS,
         "newest_answers": (),
     }
 
 
-def actual_heads(chunk: Sequence[Plan], error: ConditionFailed, *, first: int) -> dict[str, Head | None]:
-    """The heads of keywords whose state is not the one that was planned for, by id; None for one that has none."""
-    return {
-        item.keyword.keyword_id: error.existing_items.get(position)
-        for position, item in _positions(chunk, first)
-        if position in error.positions
-    }
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a refused transaction says of a keyword that it was to write."""
+
+    plan: Plan
+    existing: Mapping[Part, Head | None]  # what those of its actions that were refused found
+
+    @property
+    def owner(self) -> Head | None:
+        """What names another keyword for its stems: a claim, or the head of that keyword."""
+        head = self.existing.get("head")
+        return head if head is not None and is_claim(head) else self.existing.get("claim")
+
+    @property
+    def is_misplanned(self) -> bool:
+        """Whether the keyword is in another state than was planned for."""
+        return "head" in self.existing
+
+    @property
+    def head(self) -> Head | None:
+        """The head of a misplanned keyword; None if it has none."""
+        head = self.existing.get("head")
+        return None if head is None or is_claim(head) else head
+
+    @property
+    def written(self) -> IndexedKeyword | None:
+        """The keyword if its association already exists: an earlier attempt of this call wrote it.
+
+        A keyword that was planned as new but has no head, because another query is just writing it, is left for the
+        next plan, and so is one that is merged into another.
+        """
+        linked, head = self._association, self.head or self.plan.head
+        if linked is None or head is None or self.owner:
+            return None
+        # A call that creates a keyword gives it and its association the same time. Of an assumed head it is not known.
+        existed = head.get("created_at") != linked["created_at"]
+        return replace(self.plan.keyword, keyword_text=head["keyword_text"], existed=existed)
+
+    @property
+    def _association(self) -> Head | None:
+        """The association of the keyword with the query and the answer, if it exists."""
+        held = first_association(self.head) if self.head else None
+        if held is not None and held["association_id"] == self.plan.association_id:
+            return held
+        return self.existing.get("association")
 
 
-def find_written(
-    chunk: Sequence[Plan], error: ConditionFailed, *, first: int, merged: Collection[str]
-) -> list[IndexedKeyword]:
-    """The keywords whose association already exists: an earlier attempt of this call wrote them.
-
-    A keyword that was planned as new but has no head, because another query is just writing it, is left for the
-    next plan, and so is one that is `merged` into another.
-    """
-    indexed = []
-    for position, item in _positions(chunk, first):
-        if position + _ASSOCIATION not in error.positions or item.keyword.keyword_id in merged:
-            continue
-        if head := error.existing_items.get(position):
-            # A call that creates a keyword gives it and its association the same time.
-            existed = head["created_at"] != error.existing_items[position + _ASSOCIATION]["created_at"]
-            indexed.append(replace(item.keyword, keyword_text=head["keyword_text"], existed=existed))
-        elif item.keyword.existed:
-            indexed.append(item.keyword)
-    return indexed
-
-
-def _positions(chunk: Sequence[Plan], first: int) -> Iterator[tuple[int, Plan]]:
-    """The keywords of a transaction, each with the position of its first action."""
-    return zip(itertools.count(first, _ACTIONS_PER_KEYWORD), chunk, strict=False)  # there is no last number
+def read_refusals(chunk: Sequence[Plan], error: ConditionFailed, *, first: int) -> list[Refusal]:
+    """What a transaction says of its keywords, whose actions began at the position `first`."""
+    positions = itertools.count(first)
+    refusals = []
+    for plan in chunk:
+        placed = {part: next(positions) for part in plan.actions}
+        existing = {part: error.existing_items.get(at) for part, at in placed.items() if at in error.positions}
+        refusals.append(Refusal(plan, existing))
+    return refusals

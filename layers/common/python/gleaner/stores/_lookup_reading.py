@@ -13,6 +13,7 @@ from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import ASSOCIATIONS_PER_KEYWORD, read_newest
 from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keyword_postings import Posting, has_entries, list_keys, read_list
+from gleaner.stores.keyword_stems import is_claim
 
 ENTRIES_PER_TERM = 25  # look-up entries that are read of each; what is read is bounded, whatever the table's size
 
@@ -80,7 +81,8 @@ class LookupReader:
     def read_keywords(self, places: Sequence[Place], deadline: Deadline) -> tuple[list[Item], list[list[Item]]]:
         """The keywords that exist, and for each place what leads to the newest answers."""
         keys = {keyword_id: schema.keyword_key(keyword_id) for _, keyword_id in places}
-        heads = self._table.get_many(list(keys.values()), deadline=deadline)
+        found = self._table.get_many(list(keys.values()), deadline=deadline)
+        heads = [item for item in found if not is_claim(item)]
         by_id = {head["keyword_id"]: head for head in heads}
         named = [read_newest(by_id.get(keyword_id, {"newest_answers": ()}), scope) for scope, keyword_id in places]
         unnamed = [place for place, answers in zip(places, named, strict=True) if answers is None]
@@ -102,7 +104,7 @@ class LookupReader:
     def _query_associations(self, place: Place, deadline: Deadline) -> list[Item]:
         scope, keyword_id = place
         return self._table.query(
-            partition=schema.keyword_key(keyword_id)["pk"],
+            partition=schema.association_partition(keyword_id),
             begins_with=schema.association_prefix(scope),
             limit=ASSOCIATIONS_PER_KEYWORD,
             newest_first=True,

@@ -7,7 +7,6 @@ for a while: its mark keeps a query that is still running from storing the answe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,7 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.forgotten_pages import bar_end, bar_pages, page_keys
 from gleaner.stores.items import to_timestamp
+from gleaner.stores.keyword_first_use import write_out
 from gleaner.stores.keyword_items import is_forgotten, read_content
 from gleaner.stores.schema import PruneQueue
 
@@ -93,11 +93,13 @@ class AnswerForgetting:
         )
 
     def _delete_associations(self, keyword_ids: list[str], answer_id: str, deadline: Deadline) -> None:
+        for keyword_id in keyword_ids:
+            self._unname(keyword_id, deadline)
         doomed = {
             keyword_id: [
                 item
                 for item in self._table.query_all(
-                    partition=schema.keyword_key(keyword_id)["pk"],
+                    partition=schema.association_partition(keyword_id),
                     begins_with=schema.ASSOCIATION_PREFIXES[0],
                     limit=None,
                     deadline=deadline,
@@ -106,8 +108,6 @@ class AnswerForgetting:
             ]
             for keyword_id in keyword_ids
         }
-        for keyword_id in keyword_ids:
-            self._unname(keyword_id, deadline)
         # Unconditionally: an association that is already gone is the goal.
         deletions = [
             self._table.delete({"pk": item["pk"], "sk": item["sk"]}) for items in doomed.values() for item in items
@@ -120,11 +120,19 @@ class AnswerForgetting:
         update = self._table.update(
             schema.keyword_key(keyword_id),
             expression="REMOVE #newest_answers",
-            condition="attribute_exists(#pk)",  # a deleted keyword must not come back as an item without its text
+            # A deleted keyword must not come back as an item without its text, and what is queried must be items.
+            condition="attribute_exists(#pk) AND attribute_not_exists(#first_use)",
             values={},
+            return_existing=True,
         )
-        with suppress(ConditionFailed):
-            self._table.write(update, deadline=deadline)
+        for _ in range(_MAX_TRIES):
+            try:
+                return self._table.write(update, deadline=deadline)
+            except ConditionFailed as error:
+                if 0 not in error.existing_items:
+                    return None
+                write_out(self._table, error.existing_items[0], deadline=deadline)
+        raise StoreUnavailable("The store changed too fast to forget the answer.")
 
     def _unreference(self, emptied: Mapping[str, Any], keyword_count: int) -> dict[str, Any]:
         return self._table.update(

@@ -12,7 +12,8 @@ from gleaner.model import WebAnswer
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
-from gleaner.stores.keyword_items import to_answers
+from gleaner.stores.keyword_items import first_association, to_answers
+from gleaner.stores.keyword_stems import is_claim, read_head
 from gleaner.stores.sharded_index import read_newest
 
 MIN_CALLERS = 3  # who caused a keyword, so that everybody may see it
@@ -100,7 +101,7 @@ class KeywordCatalog:
         """The keywords that exist and that `viewer` may see, in the order of their ids in `keyword_ids`."""
         keys = [schema.keyword_key(keyword_id) for keyword_id in keyword_ids]
         found = self._table.get_many(keys, deadline=deadline)
-        items = {item["keyword_id"]: item for item in found if _may_see(viewer, item)}
+        items = {item["keyword_id"]: item for item in found if not is_claim(item) and _may_see(viewer, item)}
         return [to_keyword(items[keyword_id]) for keyword_id in keyword_ids if keyword_id in items]
 
     def get(self, keyword_id: str, *, viewer: str | None = None, deadline: Deadline) -> KeywordDetails:
@@ -108,20 +109,22 @@ class KeywordCatalog:
 
         Raises UnknownKeyword, also for a keyword that the viewer may not see.
         """
-        head = self._table.get(schema.keyword_key(keyword_id), deadline=deadline)
+        head = read_head(self._table, keyword_id, deadline=deadline)
         if head is None or not _may_see(viewer, head):
             raise UnknownKeyword("There is no such keyword.")
         items = [
             item
             for prefix in schema.ASSOCIATION_PREFIXES
             for item in self._table.query(
-                partition=schema.keyword_key(keyword_id)["pk"],
+                partition=schema.association_partition(keyword_id),
                 begins_with=prefix,
                 limit=MAX_ASSOCIATIONS,
                 newest_first=True,
                 deadline=deadline,
             )
         ]
+        # What the head held when it was read may be an item since.
+        items += [item for item in [first_association(head)] if item and item["sk"] not in {one["sk"] for one in items}]
         visible = [item for item in items if viewer in (None, item.get("caller"))]
         associations = sorted(map(_to_association, visible), key=lambda item: item.created_at, reverse=True)
         result_ids = {item.perplexity_result_id for item in associations if item.perplexity_result_id}

@@ -4,6 +4,9 @@ The head of a keyword names its newest stored answers while they are few, so tha
 names either the newest or none; then its associations are queried. It does so from the keyword's creation until it
 would have to name too many, or until one of its associations goes: pruned, forgotten or deleted. Then it names none any
 more, because it does not know the next older ones. Heads of earlier versions name none.
+
+The head of a keyword also holds its first association, in place of an item (`first_use`), until its associations are
+needed as items: before one of them goes, and before the head names no answers any more (`keyword_first_use`).
 """
 
 from __future__ import annotations
@@ -61,6 +64,19 @@ def association(keyword: str, use: KeywordUse, now: str) -> dict[str, Any]:
     return key | _association_values(keyword, use, result_id, now) | rights
 
 
+_HELD = ("association_id", "kb_id", "query_id", "perplexity_result_id", "session_id", "caller", ACL)
+
+
+def first_association(head: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The association that a head holds, as its item would be; None if it holds none."""
+    if "first_use" not in head:
+        return None
+    held: dict[str, Any] = head["first_use"]
+    keyword = head["keyword_id"]
+    key = schema.association_key(keyword, held["kb_id"], held["query_id"], held["association_id"])
+    return key | held | {"keyword_id": keyword, "created_at": head["created_at"], "status": "active"}
+
+
 def query_use(keyword: str, use: KeywordUse, now: str) -> dict[str, Any]:
     """The item that links a keyword to a query that it served."""
     key = schema.query_use_key(keyword, use.query_id)
@@ -85,8 +101,8 @@ def _association_values(keyword: str, use: KeywordUse, result_id: str | None, no
 
 
 @dataclass(frozen=True, slots=True)
-class NamesChange:
-    """What an update of a head is to do with the answers it names: clauses, the condition, and their values."""
+class HeadChange:
+    """What an update of a head is to do besides: clauses, the condition, and their values."""
 
     sets: str = ""
     adds: str = ""
@@ -103,28 +119,49 @@ def name_of(association: Mapping[str, Any]) -> str | None:
     return schema.KEY_SEPARATOR.join([*parts, association.get("caller") or "", association["kb_id"]])
 
 
-def add_answer(head: Mapping[str, Any] | None, association: Mapping[str, Any]) -> NamesChange:
+def add_answer(head: Mapping[str, Any] | None, association: Mapping[str, Any]) -> HeadChange:
     """How to name a further answer in a head, or in that of a keyword that is new."""
     name = name_of(association)
     if name is None:
-        return NamesChange()
+        return HeadChange()
     adds, values = ", #newest_answers :answers", {":answers": {name}}
     if head is None:
-        return NamesChange(adds=adds, values=values)
+        return HeadChange(adds=adds, values=values)
     if "newest_answers" not in head:
-        return NamesChange(condition=" AND attribute_not_exists(#newest_answers)")
+        return HeadChange(condition=" AND attribute_not_exists(#newest_answers)")
     names = {*head["newest_answers"], name}
     if len(names) <= _MAX_NAMED:
         # Other writers add names, too. Who finds too many plans anew, from the keyword that the refusal returns.
         condition = " AND attribute_exists(#newest_answers) AND size(#newest_answers) < :max_named"
-        return NamesChange(adds=adds, condition=condition, values={**values, ":max_named": _MAX_NAMED})
+        return HeadChange(adds=adds, condition=condition, values={**values, ":max_named": _MAX_NAMED})
     kept = _keep_newest(names)
     if kept is None:
-        return NamesChange(removes=" REMOVE #newest_answers", condition=" AND attribute_exists(#newest_answers)")
-    return NamesChange(
+        # From then on answers are queried, so all associations must be items.
+        condition = " AND attribute_exists(#newest_answers) AND attribute_not_exists(#first_use)"
+        return HeadChange(removes=" REMOVE #newest_answers", condition=condition)
+    return HeadChange(
         sets=", #newest_answers = :answers",
         condition=" AND #newest_answers = :answers_read",  # another writer may have named one
         values={":answers": kept, ":answers_read": set(head["newest_answers"])},
+    )
+
+
+def must_write_first_use_out(head: Mapping[str, Any]) -> bool:
+    """Whether a head holds an association, and a further answer may be one too many for it to name any."""
+    return "first_use" in head and len(head.get("newest_answers", ())) >= _MAX_NAMED
+
+
+def add_first_use(head: Mapping[str, Any] | None, association: Mapping[str, Any]) -> HeadChange:
+    """How the head of a new keyword holds its first association, or how that of another one does not link it twice."""
+    if not schema.is_of_stems(association["keyword_id"]):
+        return HeadChange()
+    if head is None:
+        held = {name: association[name] for name in _HELD if association.get(name) is not None}
+        return HeadChange(sets=", #first_use = :first_use", values={":first_use": held})
+    # An earlier attempt of this call may have learned the keyword, after it was deleted.
+    return HeadChange(
+        condition=" AND (attribute_not_exists(#first_use) OR #first_use.#association_id <> :association)",
+        values={":association": association["association_id"]},
     )
 
 

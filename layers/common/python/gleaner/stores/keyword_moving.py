@@ -1,4 +1,4 @@
-"""Moves the words of keywords that earlier versions stored from look-up entries into posting lists.
+"""Moves keywords that earlier versions stored: their words from look-up entries into posting lists, and adds claims.
 
 Each knowledge base is one transaction: it adds the postings, deletes the entries and notes it in the head. So a move
 can be interrupted at any write, and repeated.
@@ -6,6 +6,7 @@ can be interrupted at any write, and repeated.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,6 +20,7 @@ from gleaner.stores.forgotten_pages import bar_end, is_bar, list_bar
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_postings import Action, FullLists, Head, PostingPlanner, all_entry_keys, find_unlisted
 from gleaner.stores.keyword_pruning import MAX_PLANS, TOO_MANY_CHANGES
+from gleaner.stores.keyword_stems import claim, merge_key
 from gleaner.stores.schema import PruneQueue
 
 _PAGE = 100
@@ -76,6 +78,30 @@ class PostingMover:
             else:
                 return True
         raise StoreUnavailable(TOO_MANY_CHANGES)
+
+    def claim_stems(self, heads: Sequence[Head], *, deadline: Deadline) -> int:
+        """Claim the stems of active keywords from before there were claims, and return how many were claimed.
+
+        Else they would be learned once more under ids of the present form. Stems of another keyword stay with it.
+        """
+        keys = {head["keyword_id"]: schema.stems_key(merge_key(head["keyword_text"])) for head in heads}
+        distinct = {key["pk"]: key for key in keys.values()}
+        taken = {item["pk"] for item in self._table.get_many(list(distinct.values()), deadline=deadline)}
+        unclaimed = [head for head in heads if keys[head["keyword_id"]]["pk"] not in taken]
+        return sum(self._claim(head, deadline) for head in unclaimed)
+
+    def _claim(self, head: Head, deadline: Deadline) -> bool:
+        is_active = self._table.check(
+            schema.keyword_key(head["keyword_id"]),
+            condition="#status = :active",  # a claim must not outlive its keyword, which may have been deleted
+            values={":active": "active"},
+        )
+        try:
+            claiming = claim(self._table, head["keyword_id"], head["keyword_text"])
+            self._table.transact([is_active, claiming], deadline=deadline)
+        except ConditionFailed:
+            return False
+        return True
 
     def _move_within(self, head: Head, scope: str, deadline: Deadline) -> None:
         """Move the words of one knowledge base. Raises ConditionFailed if the keyword is not as it was read."""

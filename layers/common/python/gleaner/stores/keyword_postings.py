@@ -26,6 +26,7 @@ Head = Mapping[str, Any]  # the item of a keyword
 MAX_STEMS = 16
 MAX_POSTINGS = 48  # of a list, 2 KB; more only by what one transaction adds at once
 _ID_LENGTH = len(schema.keyword_id(""))
+_FORMER_ID_LENGTH = len(schema.former_keyword_id(""))
 _COUNT_LENGTH = 2
 _MARK = "SET #has_entries = :yes"  # that a list did not take all
 
@@ -45,8 +46,9 @@ class Posting:
     @classmethod
     def decode(cls, value: str) -> Posting:
         """The posting that `encode` returned as `value`."""
-        count_end = _ID_LENGTH + _COUNT_LENGTH
-        return cls(value[count_end:], int(value[_ID_LENGTH:count_end]), value[:_ID_LENGTH])
+        id_length = _ID_LENGTH if schema.is_of_stems(value) else _FORMER_ID_LENGTH
+        count_end = id_length + _COUNT_LENGTH
+        return cls(value[count_end:], int(value[id_length:count_end]), value[:id_length])
 
     @classmethod
     def of_entry(cls, entry: Mapping[str, Any]) -> Posting:

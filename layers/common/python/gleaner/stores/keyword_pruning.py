@@ -63,7 +63,7 @@ class PruneWriter:
         """Finish an interrupted pruning of this keyword."""
         keyword_id, run_id = head["keyword_id"], head["pruned_run_id"]
         for _ in range(MAX_PLANS):
-            kb_ids = {item["kb_id"] for item in self.read_associations(keyword_id, deadline)}
+            kb_ids = {item["kb_id"] for item in self.read_associations(head, deadline)}
             if self._finish(keyword_id, run_id, self._plan_removal(head, run_id, kb_ids, deadline), deadline):
                 return
         raise StoreUnavailable(TOO_MANY_CHANGES)
@@ -110,7 +110,7 @@ class PruneWriter:
 
     def _plan_removal(self, head: Head, run_id: str, kb_ids: Collection[str], deadline: Deadline) -> list[Action]:
         """Actions: remove a keyword's words, archive its associations, and take it from its web answers."""
-        associations = self.read_associations(head["keyword_id"], deadline)
+        associations = self.read_associations(head, deadline)
         answers = self._existing_answers(associations, deadline)
         return [
             *removals(self._table, head, kb_ids),
@@ -118,14 +118,22 @@ class PruneWriter:
             *(self._unreference(answer, head["keyword_id"]) for answer in answers),
         ]
 
-    def read_associations(self, keyword_id: str, deadline: Deadline) -> list[dict[str, Any]]:
-        """All associations of a keyword, of any status."""
-        partition = schema.keyword_key(keyword_id)["pk"]
+    def read_associations(self, head: Head, deadline: Deadline) -> list[dict[str, Any]]:
+        """All associations of a keyword, of any status. From then on each is an item."""
+        self.write_first_use_out(head, deadline=deadline)
+        partition = schema.association_partition(head["keyword_id"])
         return [
             item
             for prefix in schema.ASSOCIATION_PREFIXES
             for item in self._table.query_all(partition=partition, begins_with=prefix, limit=None, deadline=deadline)
         ]
+
+    def write_first_use_out(self, head: Head, *, deadline: Deadline) -> None:
+        """Let the association that the head of a keyword may hold be an item."""
+        if "first_use" in head:
+            from gleaner.stores.keyword_first_use import write_out  # learning seldom needs it
+
+            write_out(self._table, head, deadline=deadline)
 
     def existing_result_ids(self, associations: Sequence[Mapping[str, Any]], deadline: Deadline) -> list[str]:
         """Ids of the associations' web answers that still exist."""

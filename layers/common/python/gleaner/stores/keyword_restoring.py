@@ -25,6 +25,7 @@ from gleaner.stores.keyword_pruning import (
     PruneWriter,
     is_unfinished,
 )
+from gleaner.stores.keyword_stems import missing_claim
 
 _MAX_TRIES = 4 * MAX_PLANS  # some only find that posting lists are full
 
@@ -57,7 +58,7 @@ class RestoreWriter:
 
     def _try_restore(self, head: Head, deadline: Deadline) -> tuple[int, ...]:
         """Restore from the current items. Returns the positions of failed conditions; the head's position is 0."""
-        associations = self._prune_writer.read_associations(head["keyword_id"], deadline)
+        associations = self._prune_writer.read_associations(head, deadline)
         result_ids = self._prune_writer.existing_result_ids(associations, deadline)
         kb_ids = {item["kb_id"] for item in associations} | set(head.get("kb_ids", ()))
         history = [
@@ -66,9 +67,10 @@ class RestoreWriter:
             *(self._reactivate(item) for item in associations if item["status"] != "active"),
         ]
         texts = {head["keyword_id"]: head["keyword_text"]}
+        claims = missing_claim(self._table, head, deadline=deadline)
         planner = self._full_lists.planner()
         additions = {kb_id: planner.additions(kb_id, texts) for kb_id in sorted(kb_ids)}
-        steps = _plan_steps(additions, history)
+        steps = _plan_steps(claims, additions, history)
         try:
             for number, (step_kb_ids, actions) in enumerate(steps, 1):
                 head_update = self._update_head(head, step_kb_ids, planner, last=number == len(steps))
@@ -117,10 +119,11 @@ class RestoreWriter:
 
 
 def _plan_steps(
-    additions: Mapping[str, Sequence[Action]], history: Sequence[Action]
+    claims: Sequence[Action], additions: Mapping[str, Sequence[Action]], history: Sequence[Action]
 ) -> list[tuple[set[str], list[Action]]]:
     """Group actions into transactions: the knowledge bases in which each makes it findable, and its actions."""
-    steps: list[tuple[set[str], list[Action]]] = [(set(), [])]
+    # Claims go with the first: from then on the keyword is active, and near-duplicates are merged into it.
+    steps: list[tuple[set[str], list[Action]]] = [(set(), [*claims])]
     for kb_id, actions in [*additions.items(), *((None, [action]) for action in history)]:
         if len(steps[-1][1]) + len(actions) > MAX_OTHER_ACTIONS:
             steps.append((set(), []))

@@ -1,16 +1,20 @@
-"""Merges near-duplicate keywords: an item for each sequence of stems names the keyword that was first written so.
+"""Merges near-duplicate keywords: one item for each sequence of stems says which keyword it is.
 
-Ids of keywords are derived from their folded text, as they were before such items existed. So a keyword of an earlier
-version keeps its id, and gets its item when it is indexed again.
+The head of a keyword is in this place, under a key that is derived from its stems. Keywords of the former form keep
+their ids, which are derived from their folded text: there, the item is a claim, which names the keyword that was first
+written so. Both are written only where no other is, so a sequence of stems has one keyword. Keywords from before there
+were claims get one when they are indexed again or restored, or by pruning runs (`keyword_moving`).
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from typing import Any
 
 from gleaner import text
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 
@@ -40,6 +44,17 @@ def merge_key(keyword: str) -> str:
     return " ".join([*map(text.stem, words), *marks])
 
 
+def is_claim(item: Mapping[str, Any]) -> bool:
+    """Whether what is in the place of a head only names the keyword of its stems."""
+    return "status" not in item
+
+
+def read_head(table: Table, keyword_id: str, *, deadline: Deadline) -> dict[str, Any] | None:
+    """The head of a keyword, or None if there is none."""
+    item = table.get(schema.keyword_key(keyword_id), deadline=deadline)
+    return None if item is None or is_claim(item) else item
+
+
 def claim(table: Table, keyword_id: str, spelling: str) -> dict[str, Any]:
     """The action that makes a keyword the one of its stems. It fails if another keyword is, and returns that item."""
     return table.update(
@@ -52,10 +67,35 @@ def claim(table: Table, keyword_id: str, spelling: str) -> dict[str, Any]:
     )
 
 
-def release(table: Table, keyword_id: str, spelling: str) -> dict[str, Any]:
-    """The action that deletes a claim. It fails if the stems belong to another keyword. The next use claims them."""
-    return table.delete(
-        schema.stems_key(merge_key(spelling)),
-        condition="attribute_not_exists(#pk) OR #keyword_id = :id",
-        values={":id": keyword_id},
-    )
+def missing_claim(table: Table, head: Mapping[str, Any], *, deadline: Deadline) -> list[dict[str, Any]]:
+    """The action that makes a keyword from before there were claims the one of its stems, unless there is one.
+
+    It fails if another keyword has become that since.
+    """
+    if schema.is_of_stems(head["keyword_id"]) or _read_claim(table, head, deadline) is not None:
+        return []
+    return [claim(table, head["keyword_id"], head["keyword_text"])]
+
+
+def release(table: Table, head: Mapping[str, Any], *, deadline: Deadline) -> list[dict[str, Any]]:
+    """The action that deletes a keyword's claim together with its head, if the claim is not the head itself.
+
+    It fails if another keyword has got the stems since. If one has them already, there is nothing to delete.
+    """
+    keyword_id = head["keyword_id"]
+    if schema.is_of_stems(keyword_id):
+        return []
+    owner = _read_claim(table, head, deadline)
+    if owner is not None and owner["keyword_id"] != keyword_id:
+        return []
+    return [
+        table.delete(
+            schema.stems_key(merge_key(head["keyword_text"])),
+            condition="attribute_not_exists(#pk) OR #keyword_id = :id",
+            values={":id": keyword_id},
+        )
+    ]
+
+
+def _read_claim(table: Table, head: Mapping[str, Any], deadline: Deadline) -> dict[str, Any] | None:
+    return table.get(schema.stems_key(merge_key(head["keyword_text"])), deadline=deadline)

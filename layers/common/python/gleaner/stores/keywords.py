@@ -16,10 +16,8 @@ from gleaner.stores._learning_plans import (
     IndexedKeyword,
     Plan,
     Planner,
-    actual_heads,
     assume_head,
-    find_owners,
-    find_written,
+    read_refusals,
 )
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.forgotten_pages import BarChecks
@@ -28,6 +26,7 @@ from gleaner.stores.keyword_items import (
     KeywordUse,
     answer_update,
     is_forgotten,
+    must_write_first_use_out,
     query_use,
     queue_answer,
     taught_update,
@@ -67,10 +66,10 @@ class KeywordStore:
         to be full. The call is idempotent; repeated after a crash between two transactions, it writes what is missing.
         Raises AnswerForgotten, StoreUnavailable or DeadlineExceeded.
         """
-        pending = _distinct(keywords)
-        if not pending:
+        if not keywords:
             return []
         is_compact = self._layout.is_compact(deadline=deadline)
+        pending = _distinct(keywords, compact=is_compact)
         heads: dict[str, Head | None] = {}
         indexed: dict[str, IndexedKeyword] = {}
         for _ in range(_MAX_PLANS):
@@ -137,7 +136,7 @@ class KeywordStore:
         Of those planned wrongly, the heads go into `heads`, and into `pending` the ids that their stems belong to.
         """
         answers, additions = self._answer_actions(chunk, planner), planner.additions(chunk)
-        actions = [*answers, *(action for item in chunk for action in item.actions)]
+        actions = [*answers, *(action for item in chunk for action in item.actions.values())]
         try:
             self._table.transact([*actions, *additions], deadline=deadline)
         except ConditionFailed as error:
@@ -145,19 +144,24 @@ class KeywordStore:
             if min(error.positions) < first and not self._bar_checks.note_refusal(error.existing_items.get(1, {})):
                 raise _refusal(error) from error
             self._full_lists.note_full_lists(additions, error, first=len(actions))
-            owners = find_owners(chunk, error, first=first)
-            for item in chunk:
-                if owner := owners.get(item.keyword.keyword_id):
-                    pending[item.spelling] = owner["keyword_id"]
+            refusals = read_refusals(chunk, error, first=first)
+            for refusal in refusals:
+                if owner := refusal.owner:
+                    pending[refusal.plan.spelling] = owner["keyword_id"]
                     heads.setdefault(owner["keyword_id"], assume_head(owner, planner.use))
-            actual = actual_heads(chunk, error, first=first)
-            for head in filter(None, actual.values()):
-                if is_unfinished(head):
-                    self._prune_writer.finish(head, deadline=deadline)
-            heads |= actual
-            return find_written(chunk, error, first=first, merged=owners)
+                if refusal.is_misplanned:
+                    heads[refusal.plan.keyword.keyword_id] = self._ready(refusal.head, deadline)
+            return [refusal.written for refusal in refusals if refusal.written]
         self._full_lists.note_written(additions)
         return [item.keyword for item in chunk]
+
+    def _ready(self, head: Head | None, deadline: Deadline) -> Head | None:
+        """A head, of which nothing is left to do before its keyword is written."""
+        if head is not None and is_unfinished(head):
+            self._prune_writer.finish(head, deadline=deadline)
+        if head is not None and must_write_first_use_out(head):
+            self._prune_writer.write_first_use_out(head, deadline=deadline)
+        return head
 
     def _answer_actions(self, chunk: Sequence[Plan], planner: Planner) -> list[dict[str, Any]]:
         """The answer's own action comes first, then the checks of its pages."""
@@ -180,9 +184,12 @@ def _refusal(error: ConditionFailed) -> GleanerError:
     return AnswerForgotten("An administrator made the service forget what it learned from this page.")
 
 
-def _distinct(keywords: Sequence[str]) -> dict[str, str]:
-    """The ids of the keywords by text; of near-duplicates only the first."""
+def _distinct(keywords: Sequence[str], *, compact: bool) -> dict[str, str]:
+    """The ids of the keywords by text, as they are if they are new; of near-duplicates only the first."""
     spellings: dict[str, str] = {}
     for keyword in keywords:
         spellings.setdefault(merge_key(keyword), keyword)
-    return {spelling: schema.keyword_id(text.fold(spelling)) for spelling in spellings.values()}
+    return {
+        spelling: schema.keyword_id(key) if compact else schema.former_keyword_id(text.fold(spelling))
+        for key, spelling in spellings.items()
+    }

@@ -26,7 +26,7 @@ from gleaner.stores.keyword_pruning import (
     PruneWriter,
     is_unfinished,
 )
-from gleaner.stores.keyword_stems import release
+from gleaner.stores.keyword_stems import read_head, release
 
 if TYPE_CHECKING:
     from gleaner.stores.keyword_moving import PostingMover
@@ -153,7 +153,7 @@ class LearnedDeletion:
         """Delete a keyword if nobody else taught it, else what the teacher added. Returns whether it was deleted."""
         tries = 0
         while tries < _MAX_TRIES:
-            head = self._table.get(schema.keyword_key(keyword_id), deadline=deadline)
+            head = read_head(self._table, keyword_id, deadline=deadline)
             if head is None:
                 return False
             if is_unfinished(head):
@@ -164,17 +164,12 @@ class LearnedDeletion:
                 self._mover.move(head, deadline=deadline)
                 tries += 1
                 continue
-            associations = self._prune_writer.read_associations(keyword_id, deadline)
+            associations = self._prune_writer.read_associations(head, deadline)
             step = _plan(head, associations, teacher)
-            actions = self._actions(head, step)
+            actions = self._actions(head, step, deadline)
             if not actions:
                 return False
             try:
-                if step.deletes_head:  # first: without the head, nothing leads to the claim
-                    with suppress(ConditionFailed):
-                        self._table.transact(
-                            [release(self._table, keyword_id, head["keyword_text"])], deadline=deadline
-                        )
                 self._table.transact(actions, deadline=deadline)
             except ConditionFailed:
                 tries += 1
@@ -189,14 +184,16 @@ class LearnedDeletion:
 
         return PostingMover(self._table)
 
-    def _actions(self, head: Head, step: _Step) -> list[Action]:
+    def _actions(self, head: Head, step: _Step, deadline: Deadline) -> list[Action]:
         deletions = [self._table.delete({"pk": item["pk"], "sk": item["sk"]}) for item in step.associations]
         # Words are removed only together with a write of the head, which fails if the keyword was learned again.
         words = list(removals(self._table, head, step.scopes))
         if step.deletes_head:
             runs = [head["pruned_run_id"]] if "pruned_run_id" in head else []
             records = [self._table.delete(schema.pruned_key(run_id, head["keyword_id"])) for run_id in runs]
-            return [self._delete_head(head), *records, *deletions, *words]
+            # Together: without the head nothing leads to the claim, and without the claim it would be learned twice.
+            claims = release(self._table, head, deadline=deadline)
+            return [self._delete_head(head), *claims, *records, *deletions, *words]
         if step.scopes or step.callers != head.get("callers") or _names_doomed(head, step):
             return [self._update_head(head, step), *deletions, *words]
         return deletions

@@ -4,15 +4,14 @@ Every table has the string keys `pk` and `sk`, except the idempotency table, who
 table, whose key is `subject`, and the documents table.
 
 Keywords table
-    KW#<keyword id>          KEYWORD                                     the keyword (its head)
-    KW#<keyword id>          A#<kb id>#<query id>#<association id>       an association, newest last
+    ST#<stems id>            STEMS                                       a keyword (its head), and its first association
+    KW#<keyword id>          A#<kb id>#<query id>#<association id>       a further association, newest last
     KW#<keyword id>          U#<query id>                                an association with a query it served
     I#<list id>              POSTINGS                                    which keywords have stems that begin so
     T#<kb id>#<prefix>       <stem>#<number of terms>#<keyword id>       look-up entry of one term that no list holds
     T#<kb id>#<stem> <stem>  #<number of terms>#<keyword id>             look-up entry of two adjacent terms
     LAYOUT                   POSTINGS                                    that no keyword is left that is in no list, and
                                                                          from when on items are compact
-    ST#<stems id>            STEMS                                       which keyword near-duplicates are merged into
     W#<result id>            ANSWER                                      a stored web answer, or that it was forgotten
     C#<caller>               Q#<session id>#<query id>                   what a query taught: keywords and answers
     DOUBTS                   A#<result id>                               an answer that was rated poor
@@ -21,6 +20,9 @@ Keywords table
     L#<search id>            SEARCH                                      a running web search, or its result
     RUN#<run id>             RUN                                         a pruning run
     RUN#<run id>             K#<keyword id>                              a keyword that the run pruned
+  The id of a keyword is `s<stems id>`. One of the former form has another id, a claim, and all associations as items:
+    KW#<keyword id>          KEYWORD                                     its head
+    ST#<stems id>            STEMS                                       its claim: near-duplicates are merged into it
   Before there were posting lists, each term had a look-up entry; now only those that a full list does not take.
   Only answers and searches expire, by `expires_at`. Callers are named by a hash. In the learning mode `caller`,
   `<kb id>@<caller>` takes the place of a knowledge base's id.
@@ -170,9 +172,22 @@ def is_private(scope: str) -> bool:
     return _SCOPE_SEPARATOR in scope
 
 
-def keyword_id(folded: str) -> str:
-    """The id of the keyword with this identity (`text.fold`)."""
+def former_keyword_id(folded: str) -> str:
+    """The id of a keyword of the former form, by its identity (`text.fold`)."""
     return derived_id("keyword", folded)
+
+
+_OF_STEMS = "s"  # no id of the former form begins with it: they are hexadecimal
+
+
+def keyword_id(merge_key: str) -> str:
+    """The id of the keyword of a sequence of stems (`keyword_stems.merge_key`)."""
+    return f"{_OF_STEMS}{derived_id('stems', merge_key)}"
+
+
+def is_of_stems(keyword: str) -> bool:
+    """Whether a keyword's id is that of its stems, so that its head is in the place of a claim."""
+    return keyword.startswith(_OF_STEMS)
 
 
 def association_id(keyword: str, query_id: str | None, result_id: str | None) -> str:
@@ -221,12 +236,19 @@ def _shard(key: str, shards: int = ACTIVE_SHARDS) -> int:
 
 def keyword_key(keyword: str) -> Key:
     """Key of a keyword."""
-    return {"pk": f"KW#{keyword}", "sk": "KEYWORD"}
+    if is_of_stems(keyword):
+        return {"pk": f"ST#{keyword.removeprefix(_OF_STEMS)}", "sk": "STEMS"}
+    return {"pk": association_partition(keyword), "sk": "KEYWORD"}
 
 
 def stems_key(merge_key: str) -> Key:
-    """Key of the item that names the keyword of a sequence of stems."""
-    return {"pk": f"ST#{derived_id('stems', merge_key)}", "sk": "STEMS"}
+    """Key of what says which keyword a sequence of stems has: the head of this keyword, or the claim of another one."""
+    return keyword_key(keyword_id(merge_key))
+
+
+def association_partition(keyword: str) -> str:
+    """The partition of a keyword's associations."""
+    return f"KW#{keyword}"
 
 
 def association_prefix(kb_id: str) -> str:
@@ -236,12 +258,13 @@ def association_prefix(kb_id: str) -> str:
 
 def association_key(keyword: str, kb_id: str, query_id: str | None, association: str) -> Key:
     """Key of an association."""
-    return {"pk": f"KW#{keyword}", "sk": f"{association_prefix(kb_id)}{query_id or ''}#{association}"}
+    sort_key = f"{association_prefix(kb_id)}{query_id or ''}#{association}"
+    return {"pk": association_partition(keyword), "sk": sort_key}
 
 
 def query_use_key(keyword: str, query_id: str) -> Key:
     """Key of the association of a keyword with a query that it served."""
-    return {"pk": f"KW#{keyword}", "sk": f"U#{query_id}"}
+    return {"pk": association_partition(keyword), "sk": f"U#{query_id}"}
 
 
 POSTINGS = "POSTINGS"  # the sort key of every list
