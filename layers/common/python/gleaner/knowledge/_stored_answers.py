@@ -13,10 +13,9 @@ from gleaner.clients.answer_index import AnswerIndex
 from gleaner.errors import DeadlineExceeded, KnowledgeBaseUnavailable
 from gleaner.groups import may_read
 from gleaner.guards.blocked_hosts import BlockedHosts
-from gleaner.knowledge._citation_marks import remove_marks
 from gleaner.knowledge._closeness import QueryCloseness, merge_scores
 from gleaner.knowledge.differences import DifferenceKind, StoredAnswer, find_difference, is_same_question
-from gleaner.knowledge.page_attribution import read_pages
+from gleaner.knowledge.page_attribution import read_pages, remove_marks
 from gleaner.model import Passage, Place, SourceType, WebAnswer, utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_items import to_answers

@@ -8,7 +8,7 @@ from dataclasses import replace
 from gleaner.errors import UnknownKeyword, UnknownPassage
 from gleaner.groups import may_read
 from gleaner.guards.blocked_hosts import BlockedHosts
-from gleaner.knowledge._citation_marks import remove_marks
+from gleaner.knowledge.page_attribution import remove_marks
 from gleaner.model import LearningMode, WebAnswer
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.learning_policy import LearningPolicy

@@ -1,4 +1,4 @@
-"""Names the pages of a stored web answer that gave the sentences which an answer cites."""
+"""Names the pages of a stored web answer that gave the sentences which an answer cites, by the marks in its text."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gleaner import text
-from gleaner.knowledge._citation_marks import find_numbers, remove_marks
 from gleaner.model import Passage, StatedPage, WebAnswer
 from gleaner.sentences import split_sentences
 
+_NUMBERED_MARK = re.compile(r"\s?\[\d+\]")  # which names a page of the stored answer
+_NUMBER = re.compile(r"\[(\d{1,3})\]")
 _MARK = r"\[(?:kb|web)-\d+\]"
 _END = r"([.!?。！？]++)"
+
+
+def remove_marks(answer: str) -> str:
+    """The text of a stored answer without its marks, because the numbers of another answer name other pages."""
+    return _NUMBERED_MARK.sub("", answer)
 
 
 def read_pages(answer: WebAnswer) -> tuple[StatedPage, ...]:
@@ -21,7 +27,7 @@ def read_pages(answer: WebAnswer) -> tuple[StatedPage, ...]:
     sentences = split_sentences(_move_marks(answer.answer, r"\[\d+\]"))
     stated: list[list[str]] = [[] for _ in answer.citations]
     for sentence in sentences:
-        for number in find_numbers(sentence):
+        for number in map(int, _NUMBER.findall(sentence)):
             if 0 < number <= len(stated):
                 stated[number - 1].append(remove_marks(sentence))
     return tuple(

@@ -17,8 +17,8 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.forgotten_pages import bar_end, bar_pages, page_keys
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_first_use import write_out
 from gleaner.stores.keyword_items import is_forgotten, read_content
+from gleaner.stores.keyword_pruning import PruneWriter
 from gleaner.stores.schema import PruneQueue
 
 _MAX_TRIES = 8  # one fails if the answer or a bar changes between the read and the write
@@ -41,6 +41,7 @@ class AnswerForgetting:
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self._prune_writer = PruneWriter(table)
 
     def forget(self, answer_id: str, *, by: str, bars_pages: bool = True, deadline: Deadline) -> ForgottenAnswer:
         """Forget an answer, and bar its pages unless nothing is wrong with them.
@@ -131,7 +132,7 @@ class AnswerForgetting:
             except ConditionFailed as error:
                 if 0 not in error.existing_items:
                     return None
-                write_out(self._table, error.existing_items[0], deadline=deadline)
+                self._prune_writer.write_first_use_out(error.existing_items[0], deadline=deadline)
         raise StoreUnavailable("The store changed too fast to forget the answer.")
 
     def _unreference(self, emptied: Mapping[str, Any], keyword_count: int) -> dict[str, Any]:

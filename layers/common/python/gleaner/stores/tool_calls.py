@@ -17,7 +17,6 @@ from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, Table
 from gleaner.stores.items import from_timestamp, pack_json, to_timestamp, unpack_json
 from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.schema import Index
-from gleaner.stores.sharded_index import read_newest
 from gleaner.stores.statements import Statement, insert
 
 Place = tuple[str, str, str]  # of a call in a list: the time of its item, and its keys as of an item of its own
@@ -102,6 +101,8 @@ class ToolCallStore:
         The calls of one item stand together, where its last one belongs. Includes calls of all owners: the caller must
         check access. Raises StoreUnavailable or DeadlineExceeded.
         """
+        from gleaner.stores.sharded_index import read_newest  # questions never list calls
+
         value = value if index is schema.BY_SESSION else _to_index_value(value)
         read = partial(read_newest, self._table, self._executor, _partitions(index, value), limit=limit)
         found: list[tuple[Place, ToolCallRecord]] = []
