@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
-from gleaner.stores.keyword_stems import merge_key
+from gleaner.stores.keyword_stems import merge_key, new_keyword_id
 from gleaner.text import fold
 from tests.keyword_fixtures import Keywords, claim_stems, web_answer
 from tests.pruning.test_run import pruner
@@ -51,6 +54,34 @@ def test_near_duplicates_have_one_key(one: str, other: str) -> None:
 )
 def test_other_names_have_other_keys(one: str, other: str) -> None:
     assert merge_key(one) != merge_key(other)
+
+
+@pytest.mark.parametrize("is_compact", [True, False])
+@pytest.mark.parametrize("spellings", list(permutations(["My Fair Lady", "my fair lady", "MY FAIR LADY"])))
+def test_spellings_that_differ_in_capitals_are_one_keyword(
+    keywords: Keywords, spellings: tuple[str, ...], is_compact: bool
+) -> None:
+    keywords.write_compactly(is_compact)
+    for number, spelling in enumerate(spellings):
+        keywords.index(spelling, query_id=f"Q{number}")
+    [head] = keywords.heads()
+    assert (head["keyword_text"], head["usage_count"]) == (spellings[0], 3)
+
+
+@pytest.mark.parametrize("spellings", list(permutations(["fair lady", "my fair lady", "Fair Ladies"])))
+def test_a_determiner_makes_no_other_keyword(keywords: Keywords, spellings: tuple[str, ...]) -> None:
+    for number, spelling in enumerate(spellings):
+        keywords.index(spelling, query_id=f"Q{number}")
+    [head] = keywords.heads()
+    assert (head["keyword_text"], head["usage_count"]) == (spellings[0], 3)
+
+
+@given(st.text(max_size=30), st.randoms(use_true_random=False))
+def test_ids_do_not_depend_on_capitals(keyword: str, draw: random.Random) -> None:
+    other = "".join(draw.choice((str.upper, str.lower, str.title, str))(character) for character in keyword)
+    for is_compact in (True, False):
+        if fold(other) == fold(keyword):
+            assert new_keyword_id(other, is_compact=is_compact) == new_keyword_id(keyword, is_compact=is_compact)
 
 
 def test_concurrent_writers_of_near_duplicates_share_one_keyword(keywords: Keywords) -> None:

@@ -128,11 +128,14 @@ class AnswerForgetting:
         )
         for _ in range(_MAX_TRIES):
             try:
-                return self._table.write(update, deadline=deadline)
+                self._table.write(update, deadline=deadline)
             except ConditionFailed as error:
-                if 0 not in error.existing_items:
-                    return None
-                self._prune_writer.write_first_use_out(error.existing_items[0], deadline=deadline)
+                head = error.existing_items.get(0)
+                if head is None:
+                    return
+                self._prune_writer.write_first_use_out(head, deadline=deadline)
+            else:
+                return
         raise StoreUnavailable("The store changed too fast to forget the answer.")
 
     def _unreference(self, emptied: Mapping[str, Any], keyword_count: int) -> dict[str, Any]:

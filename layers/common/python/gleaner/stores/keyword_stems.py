@@ -36,12 +36,27 @@ def merge_key(keyword: str) -> str:
     words = text.words(keyword)
     first, _, rest = text.collapse(keyword).partition(" ")
     # Where the other words are capitalized, too, it is a title: "My Fair Lady", "The Who".
-    has_determiner = bool(rest and words) and words[0] in _DETERMINERS and text.fold(first) == words[0]
-    if has_determiner and (first.islower() or rest.islower()):
+    if _may_have_determiner(keyword) and (first.islower() or rest.islower()):
         words = words[1:]
     folded = text.fold(keyword)
     marks = _LEADING_MARK.findall(folded) + [c for c in folded if c in _SYMBOLS or unicodedata.category(c)[0] == "S"]
     return " ".join([*map(text.stem, words), *marks])
+
+
+def new_keyword_id(keyword: str, *, is_compact: bool) -> str:
+    """The id of a keyword if it is new. Spellings that differ in capitals only have one id.
+
+    It is of the stems in the compact form, but not where capitals decide what they are: "my fair lady" may be a title.
+    """
+    if is_compact and not _may_have_determiner(keyword):
+        return schema.keyword_id(merge_key(keyword))
+    return schema.former_keyword_id(text.fold(keyword))
+
+
+def _may_have_determiner(keyword: str) -> bool:
+    words = text.words(keyword)
+    first, _, rest = text.collapse(keyword).partition(" ")
+    return bool(rest and words) and words[0] in _DETERMINERS and text.fold(first) == words[0]
 
 
 def is_claim(item: Mapping[str, Any]) -> bool:

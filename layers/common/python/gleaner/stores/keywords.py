@@ -7,7 +7,6 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from gleaner import text
 from gleaner.errors import AnswerForgotten, GleanerError, StoreUnavailable
 from gleaner.model import WebAnswer, utc_now
 from gleaner.runtime.deadline import Deadline
@@ -35,7 +34,7 @@ from gleaner.stores.keyword_items import (
 from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keyword_postings import FullLists, Head
 from gleaner.stores.keyword_pruning import PruneWriter, is_unfinished
-from gleaner.stores.keyword_stems import merge_key
+from gleaner.stores.keyword_stems import merge_key, new_keyword_id
 from gleaner.stores.schema import PruneQueue
 
 __all__ = ("IndexedKeyword", "KeywordStore")
@@ -69,7 +68,7 @@ class KeywordStore:
         if not keywords:
             return []
         is_compact = self._layout.is_compact(deadline=deadline)
-        pending = _distinct(keywords, compact=is_compact)
+        pending = _distinct(keywords, is_compact=is_compact)
         heads: dict[str, Head | None] = {}
         indexed: dict[str, IndexedKeyword] = {}
         for _ in range(_MAX_PLANS):
@@ -184,12 +183,9 @@ def _refusal(error: ConditionFailed) -> GleanerError:
     return AnswerForgotten("An administrator made the service forget what it learned from this page.")
 
 
-def _distinct(keywords: Sequence[str], *, compact: bool) -> dict[str, str]:
+def _distinct(keywords: Sequence[str], *, is_compact: bool) -> dict[str, str]:
     """The ids of the keywords by text, as they are if they are new; of near-duplicates only the first."""
     spellings: dict[str, str] = {}
     for keyword in keywords:
         spellings.setdefault(merge_key(keyword), keyword)
-    return {
-        spelling: schema.keyword_id(key) if compact else schema.former_keyword_id(text.fold(spelling))
-        for key, spelling in spellings.items()
-    }
+    return {spelling: new_keyword_id(spelling, is_compact=is_compact) for spelling in spellings.values()}
