@@ -22,7 +22,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.settings import Settings
 from gleaner.stores.access import AccessStore
 from gleaner.stores.dynamodb import Table
-from gleaner.stores.items import from_item, to_item
+from gleaner.stores.items import to_item
 from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keyword_moving import new_layout
 from gleaner.stores.schema import LAYOUT_KEY
@@ -38,6 +38,7 @@ from tests.doubles.faulty_store import FaultyStore
 from tests.doubles.scripted_model import ScriptedModel
 from tests.doubles.scripted_web import ScriptedWeb
 from tests.run_directory import share
+from tests.stored_items import read_item
 from tests.table_pool import TablePool
 
 MERGING = "Duplicate keywords are merged by a conditional write: the second keyword raises the usage count."
@@ -319,7 +320,7 @@ def items(settings: dict[str, str]) -> Any:
 
     def read(variable: str) -> list[dict[str, Any]]:
         response = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"]).scan(TableName=settings[variable])
-        return [item for item in map(from_item, response["Items"]) if item.get("pk") != LAYOUT_KEY["pk"]]
+        return [item for item in map(read_item, response["Items"]) if item.get("pk") != LAYOUT_KEY["pk"]]
 
     return read
 

@@ -19,7 +19,6 @@ from gleaner.pruning.run import Pruner
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
-from gleaner.stores.items import from_item
 from gleaner.stores.keyword_items import KeywordUse, first_association
 from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keyword_lookup import KeywordLookup
@@ -28,6 +27,7 @@ from gleaner.stores.keyword_stems import is_claim
 from gleaner.stores.keywords import IndexedKeyword, KeywordStore
 from gleaner.text import fold, stems
 from gleaner_local.aws import ministack
+from tests.stored_items import read_item
 from tests.table_pool import TablePool
 
 
@@ -154,7 +154,7 @@ class Keywords:
     def items(self, prefix: str = "") -> list[dict[str, Any]]:
         """All items whose sort key begins with `prefix`, without the one that every new table has."""
         pages = self.client.get_paginator("scan").paginate(TableName=self.table_name)
-        items = [from_item(item) for page in pages for item in page["Items"]]
+        items = [read_item(item) for page in pages for item in page["Items"]]
         return [item for item in items if item["sk"].startswith(prefix) and item["pk"] != schema.LAYOUT_KEY["pk"]]
 
 

@@ -106,8 +106,9 @@ def test_a_web_answer_takes_three_model_calls_and_is_learned(
     assert {item["query_id"] for item in associations} == {body["query_id"]}
     assert {item["session_id"] for item in associations} == {body["session_id"]}
     [web_answer] = [item for item in stored if item["sk"] == "ANSWER"]
-    assert (web_answer["answer"], web_answer["query"]) == (WEB_TEXT, "When was Starlette 1.0 released?")
-    assert [citation["url"] for citation in web_answer["citations"]] == [r["url"] for r in RESULTS]
+    content = web_answer["content"]
+    assert (content["answer"], web_answer["query"]) == (WEB_TEXT, "When was Starlette 1.0 released?")
+    assert [citation["url"] for citation in content["citations"]] == [r["url"] for r in RESULTS]
 
 
 def test_a_related_question_finds_the_stored_web_answer(

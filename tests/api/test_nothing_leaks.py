@@ -17,7 +17,6 @@ from starlette.responses import JSONResponse
 
 from gleaner.clients import pinecone
 from gleaner.model import Record
-from gleaner.stores.items import from_item
 from gleaner.stores.tool_calls import ToolCallRecord, read_calls
 from gleaner_local.aws import ministack
 from gleaner_local.aws.execution_environment import ExecutionEnvironments, HandlerFailed
@@ -26,6 +25,7 @@ from tests.doubles.planted_secrets import FORGED, FORMS, IN_CONTEXT
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search, web
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.doubles.xray_daemon import XrayDaemon
+from tests.stored_items import read_item
 
 KEYS = {
     "OPENAI_API_KEY": "of-no-known-form-a",
@@ -169,7 +169,7 @@ def _plant_passage(host: str) -> None:
 
 
 def _items(client: Any, table: str) -> list[dict[str, Any]]:
-    return [from_item(item) for item in client.scan(TableName=table)["Items"]]
+    return [read_item(item) for item in client.scan(TableName=table)["Items"]]
 
 
 def _planted_in(text: str) -> list[str]:

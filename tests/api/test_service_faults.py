@@ -331,7 +331,7 @@ def test_only_pages_with_a_web_address_are_kept_from_a_web_answer(
     assert (status, body["status"]) == (200, "success")
     assert [source["source_url"] for source in body["sources"]] == [PAGE["url"]]
     stored = [item for item in turns.items("KEYWORDS_TABLE") if item["sk"] == "ANSWER"]
-    assert all("javascript" not in json.dumps(item["citations"]) for item in stored)
+    assert all("javascript" not in json.dumps(item["content"]) for item in stored)
 
 
 @pytest.mark.parametrize("drips", [False, True])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from gleaner.stores.items import from_item
 from gleaner_local.aws import ministack
 from tests.keyword_fixtures import associations_of, heads_of, words_of
+from tests.stored_items import read_item
 
 
 class TurnChecks:
@@ -51,7 +51,7 @@ class TurnChecks:
     def items(self, variable: str) -> list[dict[str, Any]]:
         """All items of a table."""
         pages = self._client.get_paginator("scan").paginate(TableName=self._environment[variable])
-        return [from_item(item) for page in pages for item in page["Items"]]
+        return [read_item(item) for page in pages for item in page["Items"]]
 
     def assert_keywords_complete(self) -> None:
         """Assert that keywords have associations and postings, and associations their stored answers."""

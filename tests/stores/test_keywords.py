@@ -14,7 +14,7 @@ from gleaner import text
 from gleaner.errors import StoreUnavailable
 from gleaner.knowledge.learning import check_keywords
 from gleaner.runtime.deadline import Deadline
-from gleaner.stores.keyword_items import KeywordUse, read_content
+from gleaner.stores.keyword_items import KeywordUse
 from tests.examples import examples
 from tests.keyword_fixtures import Keywords, web_answer
 
@@ -38,7 +38,10 @@ def test_a_new_keyword_is_written_with_its_association_entries_and_answer(keywor
     assert (association["session_id"], association["status"]) == ("S1", "active")
     [answer] = keywords.items("ANSWER")
     assert answer["keyword_ids"] == {indexed.keyword_id}
-    assert read_content(answer) == (web_answer().answer, web_answer().citations)
+    assert answer["content"] == {
+        "answer": "It is used for chemistry. [1]",
+        "citations": [{"url": "https://q.example/a", "title": "Quantum", "snippet": "", "date": None}],
+    }
 
 
 def test_spellings_merge_and_the_first_is_displayed(keywords: Keywords) -> None:
