@@ -185,7 +185,7 @@ def _make_all_kinds(running: Database, name: str) -> dict[str, Any]:
 def _put_layout(client: DynamoDBClient, name: str) -> None:
     """Note that the table has long had no keywords of earlier versions, for which a run would read all others."""
     then = to_timestamp(utc_now() - timedelta(days=30))
-    layout = schema.LAYOUT_KEY | {"created_at": then, "compact_from": then}
+    layout = schema.LAYOUT_KEY | {"created_at": then, "compact_from": then, "compact_until": "9"}
     client.put_item(TableName=name, Item=to_item(layout))
 
 

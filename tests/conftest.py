@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -292,7 +292,7 @@ def keep_former_form(environment: dict[str, str]) -> None:
 def allow_compact_form(environment: dict[str, str], since: datetime | None = None) -> None:
     """Have items written in the compact form from a time on, by default at once."""
     client = ministack.admin_client(environment["AWS_ENDPOINT_URL_DYNAMODB"])
-    item = to_item(new_layout(since or utc_now()))
+    item = to_item(new_layout(since or utc_now(), until=utc_now() + timedelta(days=30)))
     client.put_item(TableName=environment["KEYWORDS_TABLE"], Item=item)
 
 

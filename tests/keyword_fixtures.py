@@ -68,9 +68,12 @@ class Keywords:
         """Let keywords be written in the compact form from now on, or no more."""
         announcement = self.table.update(
             schema.LAYOUT_KEY,
-            expression="SET #compact_from = :from",
+            expression="SET #compact_from = :from, #compact_until = :until",
             condition="",
-            values={":from": utc_now() + timedelta(days=-1 if is_compact else 1)},
+            values={
+                ":from": utc_now() + timedelta(days=-1 if is_compact else 1),
+                ":until": utc_now() + timedelta(days=3),
+            },
         )
         self.table.write(announcement, deadline=Deadline.after(20))
 

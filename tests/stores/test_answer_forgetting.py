@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -9,14 +10,16 @@ from typing import Any
 import pytest
 
 from gleaner.errors import AnswerForgotten, StoreUnavailable, UnknownAnswer
-from gleaner.model import Citation
+from gleaner.model import Citation, utc_now
 from gleaner.pruning.rules import PruneRules
 from gleaner.pruning.run import Pruner
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.answer_forgetting import AnswerForgetting, ForgottenAnswer
-from gleaner.stores.forgotten_pages import MAX_LISTED_BARS
+from gleaner.stores.dynamodb import ConditionFailed
+from gleaner.stores.forgotten_pages import MAX_LISTED_BARS, bar_pages, list_bar
 from gleaner.stores.items import to_item
 from gleaner.stores.keyword_catalog import KeywordCatalog
+from gleaner.stores.schema import listed_bar
 from tests.keyword_fixtures import Keywords, web_answer
 
 PAGE = "https://q.example/a"
@@ -124,15 +127,57 @@ def test_a_page_is_barred_also_if_the_list_of_bars_is_full(keywords: Keywords) -
     assert [one.keyword_text for one in store.index(["python packaging"], use, deadline=Deadline.after(20))]
 
 
+def test_runs_list_no_more_bars_than_a_list_takes_and_none_that_have_ended(keywords: Keywords) -> None:
+    urls = [f"https://site{number}.example/" for number in range(MAX_LISTED_BARS + 20)]
+    for start in range(0, len(urls), 35):
+        result_id, citations = f"many{start}", pages(*urls[start:][:35])
+        keywords.index("many pages", query_id=result_id, answer=web_answer(result_id, citations=citations))
+        forget(keywords, result_id)
+    before = keywords.items("BARS")
+    prune(keywords)
+    assert keywords.items("BARS") == before
+    end_bars(keywords)
+    keywords.index("quantum computing", answer=web_answer())
+    forget(keywords)
+    assert all(len(item) < len(old) - 20 for item, old in zip(keywords.items("BARS"), before, strict=True))
+    with pytest.raises(AnswerForgotten):
+        keywords.index("python packaging", query_id="Q2", answer=web_answer("R2"))
+
+
+def test_a_run_does_not_shorten_a_bar_that_is_renewed(keywords: Keywords) -> None:
+    keywords.index("quantum computing", answer=web_answer())
+    forget(keywords)
+    [read_before] = bars(keywords)
+    key = {"pk": read_before["pk"], "sk": read_before["sk"]}
+    until = utc_now() + timedelta(days=200)
+    renewal = bar_pages(keywords.table, [key], until=until, listed={})
+    keywords.table.transact(renewal, deadline=Deadline.after(20))
+    with pytest.raises(ConditionFailed):
+        keywords.table.transact(list_bar(keywords.table, read_before, {}), deadline=Deadline.after(20))
+    assert {item[listed_bar(key)] for item in keywords.items("BARS")} == {math.ceil(until.timestamp())}
+
+
+def test_the_checks_fit_into_a_transaction_also_if_the_list_turns_out_full(keywords: Keywords) -> None:
+    urls = [f"https://site{number}.example/" for number in range(MAX_LISTED_BARS)]
+    for start in range(0, len(urls), 40):
+        result_id, citations = f"many{start}", pages(*urls[start:][:40])
+        keywords.index("many pages", query_id=result_id, answer=web_answer(result_id, citations=citations))
+        forget(keywords, result_id)
+    keywords.index("quantum computing", answer=web_answer())
+    forget(keywords)
+    topics = [f"{chr(97 + number) * 3} {chr(97 + number) * 4} topic w{number}" for number in range(20)]
+    citations = pages(*(f"https://other{number}.example/" for number in range(10)))
+    use = keywords.use(query_id="Q9", answer=web_answer("R9", citations=citations), caller="ann")
+    assert len(keywords.store.index(topics, use, deadline=Deadline.after(20))) == 20
+
+
 def test_bars_of_earlier_versions_are_kept_by_later_ones(keywords: Keywords) -> None:
-    """Earlier versions did not list bars. Until items are compact, runs do it for them."""
-    keywords.write_compactly(False)
+    """Earlier versions did not list bars. Runs do it for them."""
     keywords.index("quantum computing", answer=web_answer())
     forget(keywords)
     for item in keywords.items("BARS"):
         keywords.client.delete_item(TableName=keywords.table_name, Key=_key(item))
     prune(keywords)
-    keywords.write_compactly(True)
     with pytest.raises(AnswerForgotten):
         keywords.index("python packaging", query_id="Q2", answer=web_answer("R2"))
 

@@ -53,7 +53,7 @@ def erase(keywords: Keywords, caller: str) -> int:
 def test_the_former_form_is_written_until_the_compact_one_may_be(keywords: Keywords) -> None:
     for number, from_now in enumerate((timedelta(days=1), timedelta(seconds=-1))):
         announced = KeywordLayout(keywords.table)
-        announced.note({"compact_from": to_timestamp(utc_now() + from_now)})
+        announced.note({"compact_from": to_timestamp(utc_now() + from_now), "compact_until": "9"})
         KeywordStore(keywords.table, announced).index([f"topic w{number}"], keywords.use(query_id="Q"), deadline=soon())
         if number == 0:
             assert kinds(keywords) == {"KEYWORD": 1, "A": 1, "STEMS": 1}
@@ -63,7 +63,7 @@ def test_the_former_form_is_written_until_the_compact_one_may_be(keywords: Keywo
 def test_concurrent_writers_share_a_keyword_whatever_form_they_write(keywords: Keywords) -> None:
     """Clocks differ: one process may still write the former form when another writes the compact one."""
     compact, former = KeywordLayout(keywords.table), KeywordLayout(keywords.table)
-    former.note({"compact_from": to_timestamp(utc_now() + timedelta(days=1))})
+    former.note({"compact_from": to_timestamp(utc_now() + timedelta(days=1)), "compact_until": "9"})
     draw = random.Random(5)
     calls = [(f"Q{number}", draw.choice(SPELLINGS), draw.choice((former, compact))) for number in range(2 * WRITERS)]
 

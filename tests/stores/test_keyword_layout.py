@@ -44,7 +44,7 @@ def is_compact(keywords: Keywords) -> bool:
 @pytest.fixture
 def of_an_earlier_version(keywords: Keywords) -> Keywords:
     change = keywords.table.update(
-        LAYOUT_KEY, expression="REMOVE #compact_from", condition="attribute_exists(#pk)", values={}
+        LAYOUT_KEY, expression="REMOVE #compact_from, #compact_until", condition="attribute_exists(#pk)", values={}
     )
     keywords.table.write(change, deadline=Deadline.after(20))
     return keywords
@@ -56,10 +56,38 @@ def test_a_run_announces_the_compact_form_once(of_an_earlier_version: Keywords) 
     prune(keywords)
     announced = compact_from(keywords)
     assert earliest <= announced <= utc_now() + DAYS
-    assert layout_item(keywords) == (before or {}) | {"compact_from": announced.isoformat(timespec="microseconds")}
+    changed = {"compact_from", "compact_until"}
+    assert {name: value for name, value in (layout_item(keywords) or {}).items() if name not in changed} == before
     assert not is_compact(keywords)
     prune(keywords)
     assert compact_from(keywords) == announced
+
+
+def test_runs_prolong_the_compact_form(keywords: Keywords) -> None:
+    before = (layout_item(keywords) or {})["compact_until"]
+    prune(keywords)
+    assert (layout_item(keywords) or {})["compact_until"] > before
+    assert is_compact(keywords)
+
+
+def test_it_ends_where_no_run_prolonged_it_and_is_announced_anew(keywords: Keywords) -> None:
+    """As if an earlier version had taken over for some days, whose runs know nothing of it."""
+    keywords.index("quantum computing", answer=web_answer())
+    ended = keywords.table.update(
+        LAYOUT_KEY,
+        expression="SET #compact_until = :past",
+        condition="attribute_exists(#pk)",
+        values={":past": utc_now() - timedelta(minutes=1)},
+    )
+    keywords.table.write(ended, deadline=Deadline.after(20))
+    assert not is_compact(keywords)
+    [misplaced] = keywords.heads()  # an earlier version does not find it, and writes one where it looks for it
+    beside = misplaced | {"pk": f"KW#{misplaced['keyword_id']}", "sk": "KEYWORD", "keyword_text": "Quantum Computing"}
+    assert keywords.table.put_new(beside, deadline=Deadline.after(20))
+    prune(keywords)
+    assert compact_from(keywords) >= utc_now() + DAYS - timedelta(minutes=1)
+    assert [head["keyword_text"] for head in keywords.heads()] == ["quantum computing"]
+    assert keywords.find("quantum computing") == ["quantum computing"]
 
 
 def test_a_table_without_a_layout_gets_one_with_the_same_delay(keywords: Keywords) -> None:

@@ -51,6 +51,15 @@ def prune_one(keywords: Keywords, name: str) -> None:
     pruner.prune_one(head["keyword_id"], by="test", deadline=Deadline.after(20))
 
 
+@pytest.mark.parametrize("is_compact", [True, False])
+def test_no_spelling_is_left_of_a_keyword_that_several_name(keywords: Keywords, is_compact: bool) -> None:
+    keywords.write_compactly(is_compact)
+    for number, spelling in enumerate(("my ferry ticket", "My Ferry Ticket", "MY FERRY TICKET", "ferry tickets")):
+        teach(keywords, spelling, number=number)
+    delete(keywords)
+    assert "erry" not in str(keywords.items()) and "ERRY" not in str(keywords.items())
+
+
 def test_what_only_one_caller_taught_is_deleted_completely(keywords: Keywords) -> None:
     teach(keywords, "quantum computing", "chemistry", "Straße der Physik")
     teach(keywords, "quantum computing", number=2, kb_id="physics")

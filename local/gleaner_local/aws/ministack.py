@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 from collections.abc import Mapping
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NEW_LAYOUT: Any = to_item(new_layout(utc_now()))
+NEW_LAYOUT: Any = to_item(new_layout(utc_now(), until=utc_now() + timedelta(days=3)))
 _RESTART_PAUSE_SECONDS = 5.0
 # ministack accepts any credentials, but boto3 requires some.
 CREDENTIALS = {

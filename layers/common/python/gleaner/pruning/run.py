@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from itertools import islice
@@ -17,7 +18,8 @@ from gleaner.pruning._answer_records import AnswerRecords
 from gleaner.pruning.rules import Candidate, PruneCounts, PruneReport, PruneRules
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
-from gleaner.stores.dynamodb import Table
+from gleaner.stores.dynamodb import ConditionFailed, Table
+from gleaner.stores.forgotten_pages import bar_end, is_bar, list_bar
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keyword_postings import find_unlisted
@@ -37,6 +39,7 @@ _MAX_LISTED_CANDIDATES = 500
 # So long after the first run of this version, runs look for what earlier versions stored: one may have answered until
 # the deployment was complete, or again after it was taken back. From then on, items have the compact form.
 _LOOKS_FOR_FORMER = timedelta(days=7)
+_COMPACT_FOR = timedelta(days=3)  # after each run; where none came for longer, an earlier version may have taken over
 _SECONDS_FOR_RECORD = 1.0  # reserved for writing the record of the run
 _BY_LAST_USE = schema.KEYWORDS.indexes[0]
 
@@ -80,6 +83,7 @@ class Pruner:
                 partial(self._finish_interrupted, part_deadline),
                 partial(self._delete_answers, part_deadline),
                 partial(self._repair_index, part_deadline),
+                partial(self._list_bars, part_deadline),
             ]
         counts = self._run_parts(parts)
         if not dry_run:
@@ -104,29 +108,33 @@ class Pruner:
         are compact.
         """
         layout = KeywordLayout(self._table)
-        if layout.is_compact(deadline=deadline):
+        is_compact = layout.is_compact(deadline=deadline)
+        if layout.is_announced:
+            layout.prolong(utc_now() + _COMPACT_FOR, deadline=deadline)
+        if is_compact:
             return
         from gleaner.stores import keyword_moving  # for some runs after an upgrade
 
         mover = keyword_moving.PostingMover(self._table)
         move = partial(self._move_partition, mover, deadline)
         of_parts = self._run_parts([partial(move, partition) for partition in schema.active_partitions()])
-        keyword_moving.list_bars(self._table, deadline=deadline)
         counts.add(of_parts)
         if of_parts.moved or of_parts.unfinished:
             logger.info("moved keywords of an earlier version", extra={"moved": of_parts.moved})
             return
-        compact_from = utc_now() + _LOOKS_FOR_FORMER
+        compact_from, until = utc_now() + _LOOKS_FOR_FORMER, utc_now() + _COMPACT_FOR
         if layout.has_former_entries:
-            self._table.put_new(keyword_moving.new_layout(compact_from), deadline=deadline)
-        else:
-            keyword_moving.announce_compact_form(self._table, compact_from, deadline=deadline)
+            self._table.put_new(keyword_moving.new_layout(compact_from, until=until), deadline=deadline)
+        elif not layout.is_announced:
+            layout.announce(compact_from, until=until, deadline=deadline)
 
     def _move_partition(self, mover: PostingMover, deadline: Deadline, partition: str, counts: PruneCounts) -> None:
         heads = self._iter_oldest(partition, _after_all(), deadline)
         while page := list(islice(heads, _PAGE)):
             deadline.timeout(1.0)  # raises when the part's time is up
-            valid = [head for head in page if _read_usage(head, PruneCounts()) is not None]  # pruning counts the others
+            in_place = mover.delete_misplaced(page, deadline=deadline)
+            # Pruning counts the malformed ones.
+            valid = [head for head in in_place if _read_usage(head, PruneCounts()) is not None]
             counts.moved += mover.claim_stems(valid, deadline=deadline)
             counts.moved += sum(mover.move(head, deadline=deadline) for head in valid if find_unlisted(head))
 
@@ -227,6 +235,17 @@ class Pruner:
         for partition in schema.queue_partitions(PruneQueue.UNREFERENCED):
             for answer in self._iter_oldest(partition, before, deadline):
                 counts.answers_deleted += self._prune_writer.delete_unreferenced(answer, deadline=deadline)
+
+    def _list_bars(self, deadline: Deadline, _counts: PruneCounts) -> None:
+        """Add the bars of pages to the lists that learning checks, where an earlier version did not."""
+        listed = self._table.get(schema.bars_keys()[0], deadline=deadline) or {}
+        after_all = to_timestamp(bar_end() + timedelta(days=1))
+        for partition in schema.queue_partitions(PruneQueue.UNREFERENCED):
+            for item in self._iter_oldest(partition, after_all, deadline):
+                if is_bar(item) and (actions := list_bar(self._table, item, listed)):
+                    with suppress(ConditionFailed):  # it was renewed, which listed it, or the list changed: next time
+                        self._table.transact(actions, deadline=deadline)
+                    listed = self._table.get(schema.bars_keys()[0], deadline=deadline) or {}
 
     def _repair_index(self, deadline: Deadline, _counts: PruneCounts) -> None:
         """Write the answers into the vector index that are missing there, and delete records without an answer."""

@@ -23,6 +23,7 @@ from gleaner.stores.schema import PruneQueue
 BAR_DAYS = 90.0  # stored answers are served for 30 days by default, so searches have moved on by then
 MAX_LISTED_BARS = 120  # 4 KB
 _MAX_CHECKED = 40  # pages in one condition, which may have 4 KB
+_MAX_REMOVED = 30  # in one expression, which may have 4 KB
 _INCOMPLETE = "incomplete_until"  # when the last bar ends that found the list full
 _DEFAULT_PORTS = (None, 80, 443)
 
@@ -49,26 +50,27 @@ def page_keys(urls: Iterable[str]) -> list[schema.Key]:
 def bar_pages(
     table: Table, keys: Sequence[schema.Key], *, until: datetime, listed: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """The actions that bar pages. Unconditional: a later bar replaces an earlier one.
+    """The actions that bar pages. A later bar replaces an earlier one.
 
-    `listed` is the list of bars as it was read; if it is full, it only says until when not all bars are in it.
+    `listed` is the list of bars as it was read. They fail if a bar that has ended in it was renewed since.
     """
     if not keys:
         return []
-    takes_all = len(listed) + len(keys) <= MAX_LISTED_BARS
-    names = [schema.listed_bar(key) for key in keys] if takes_all else [_INCOMPLETE]
-    return [*(_bar(table, key, until) for key in keys), *_change_lists(table, names, until)]
+    return [*(_bar(table, key, until) for key in keys), *_list_bars(table, keys, until, listed)]
 
 
-def list_bar(table: Table, bar: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The actions that add a bar's item to the lists. For bars of earlier versions, which wrote none."""
-    return _change_lists(table, [schema.listed_bar(bar)], from_timestamp(bar["barred_until"]))
+def list_bar(table: Table, bar: Mapping[str, Any], listed: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The actions that add a bar's item to the lists, or none if they have it. They fail if the bar was renewed since.
 
-
-def unlist_bar(table: Table, bar: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The actions that take a bar's item, which is deleted together with them, from the lists."""
-    name = schema.listed_bar(bar)
-    return [table.update(key, expression=f"REMOVE #{name}", condition="", values={}) for key in schema.bars_keys()]
+    For bars of earlier versions, which wrote items only.
+    """
+    until = from_timestamp(bar["barred_until"])
+    known_until = max(listed.get(schema.listed_bar(bar), 0), listed.get(_INCOMPLETE, 0))
+    if until < utc_now() or known_until >= until.timestamp():
+        return []
+    key = {"pk": bar["pk"], "sk": bar["sk"]}
+    is_current = table.check(key, condition="#barred_until = :read", values={":read": bar["barred_until"]})
+    return [is_current, *_list_bars(table, [key], until, listed)]
 
 
 def is_bar(item: Mapping[str, Any]) -> bool:
@@ -128,7 +130,22 @@ def _bar(table: Table, key: schema.Key, until: datetime) -> dict[str, Any]:
     )
 
 
-def _change_lists(table: Table, names: Sequence[str], until: datetime) -> list[dict[str, Any]]:
+def _list_bars(
+    table: Table, keys: Sequence[schema.Key], until: datetime, listed: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """The actions that add bars to the lists, in place of those that have ended.
+
+    Lists that are full only say until when they do not have all bars.
+    """
+    now = math.floor(utc_now().timestamp())
+    ends = {name: end for name, end in listed.items() if name not in ("pk", "sk")}
+    names = [schema.listed_bar(key) for key in keys]
+    ended = [name for name, end in ends.items() if end < now and name not in names]
+    if len(ends) - len(ended) + len(names) > MAX_LISTED_BARS:
+        names = [_INCOMPLETE]
+        ended = [name for name in ended if name != _INCOMPLETE]
     expression = "SET " + ", ".join(f"#{name} = :until" for name in names)
-    values = {":until": math.ceil(until.timestamp())}
-    return [table.update(key, expression=expression, condition="", values=values) for key in schema.bars_keys()]
+    expression += (" REMOVE " + ", ".join(f"#{name}" for name in ended[:_MAX_REMOVED])) if ended else ""
+    condition = " AND ".join(f"(attribute_not_exists(#{name}) OR #{name} < :now)" for name in ended[:_MAX_REMOVED])
+    values = {":until": math.ceil(until.timestamp())} | ({":now": now} if ended else {})
+    return [table.update(key, expression=expression, condition=condition, values=values) for key in schema.bars_keys()]

@@ -7,8 +7,7 @@ can be interrupted at any write, and repeated.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from gleaner.errors import StoreUnavailable
@@ -16,42 +15,14 @@ from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
-from gleaner.stores.forgotten_pages import bar_end, is_bar, list_bar
-from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_postings import Action, FullLists, Head, PostingPlanner, all_entry_keys, find_unlisted
 from gleaner.stores.keyword_pruning import MAX_PLANS, TOO_MANY_CHANGES
-from gleaner.stores.keyword_stems import claim, merge_key
-from gleaner.stores.schema import PruneQueue
-
-_PAGE = 100
+from gleaner.stores.keyword_stems import claim, merge_key, read_head
 
 
-def new_layout(compact_from: datetime) -> dict[str, Any]:
+def new_layout(compact_from: datetime, *, until: datetime) -> dict[str, Any]:
     """The item that says that no keyword is left whose words are not in lists, as in a table that is new."""
-    return schema.LAYOUT_KEY | {"created_at": utc_now(), "compact_from": compact_from}
-
-
-def announce_compact_form(table: Table, compact_from: datetime, *, deadline: Deadline) -> None:
-    """Have items written in the compact form from then on, unless that was announced before."""
-    update = table.update(
-        schema.LAYOUT_KEY,
-        expression="SET #compact_from = :from",
-        condition="attribute_exists(#pk) AND attribute_not_exists(#compact_from)",
-        values={":from": compact_from},
-    )
-    with suppress(ConditionFailed):
-        table.write(update, deadline=deadline)
-
-
-def list_bars(table: Table, *, deadline: Deadline) -> None:
-    """Add the bars of pages to the lists of bars, where earlier versions did not. Repeated, it changes nothing."""
-    for partition in schema.queue_partitions(PruneQueue.UNREFERENCED):
-        after_all = to_timestamp(bar_end() + timedelta(days=1))
-        for item in table.iter_oldest(
-            schema.KEYWORDS.indexes[0], partition=partition, before=after_all, page=_PAGE, deadline=deadline
-        ):
-            if is_bar(item):
-                table.transact(list_bar(table, item), deadline=deadline)
+    return schema.LAYOUT_KEY | {"created_at": utc_now(), "compact_from": compact_from, "compact_until": until}
 
 
 class PostingMover:
@@ -71,7 +42,7 @@ class PostingMover:
                 for scope in unlisted:
                     self._move_within(head, scope, deadline)
             except ConditionFailed:  # it was pruned, deleted or moved since it was read
-                current = self._table.get(schema.keyword_key(head["keyword_id"]), deadline=deadline)
+                current = read_head(self._table, head["keyword_id"], deadline=deadline)
                 if current is None:
                     return False
                 head = current
@@ -79,15 +50,25 @@ class PostingMover:
                 return True
         raise StoreUnavailable(TOO_MANY_CHANGES)
 
+    def delete_misplaced(self, heads: Sequence[Head], *, deadline: Deadline) -> list[Head]:
+        """Delete the heads that an earlier version wrote beside those of the present form, and return the others.
+
+        It did not find these. What it added to their associations stays.
+        """
+        misplaced = [head for head in heads if _is_misplaced(head)]
+        self._table.delete_many([{"pk": head["pk"], "sk": head["sk"]} for head in misplaced], deadline=deadline)
+        return [head for head in heads if head not in misplaced]
+
     def claim_stems(self, heads: Sequence[Head], *, deadline: Deadline) -> int:
         """Claim the stems of active keywords from before there were claims, and return how many were claimed.
 
         Else they would be learned once more under ids of the present form. Stems of another keyword stay with it.
         """
-        keys = {head["keyword_id"]: schema.stems_key(merge_key(head["keyword_text"])) for head in heads}
+        former = [head for head in heads if not schema.is_of_stems(head["keyword_id"])]
+        keys = {head["keyword_id"]: schema.stems_key(merge_key(head["keyword_text"])) for head in former}
         distinct = {key["pk"]: key for key in keys.values()}
         taken = {item["pk"] for item in self._table.get_many(list(distinct.values()), deadline=deadline)}
-        unclaimed = [head for head in heads if keys[head["keyword_id"]]["pk"] not in taken]
+        unclaimed = [head for head in former if keys[head["keyword_id"]]["pk"] not in taken]
         return sum(self._claim(head, deadline) for head in unclaimed)
 
     def _claim(self, head: Head, deadline: Deadline) -> bool:
@@ -129,3 +110,8 @@ class PostingMover:
             " AND (attribute_not_exists(#listed_in) OR NOT contains(#listed_in, :scope))",
             values={":active": "active", ":scope": scope, ":scopes": {scope}} | ({":yes": True} if has_entries else {}),
         )
+
+
+def _is_misplaced(head: Head) -> bool:
+    keyword_id = str(head.get("keyword_id", ""))
+    return schema.is_of_stems(keyword_id) and head["pk"] == schema.association_partition(keyword_id)

@@ -16,7 +16,6 @@ from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
-from gleaner.stores.forgotten_pages import is_bar, unlist_bar
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_items import is_forgotten
 from gleaner.stores.keyword_postings import Head, removals
@@ -101,9 +100,7 @@ class PruneWriter:
                 values={":read": answer["last_used_at"]},
             )
         try:
-            self._table.transact(
-                [action, *(unlist_bar(self._table, answer) if is_bar(answer) else ())], deadline=deadline
-            )
+            self._table.transact([action], deadline=deadline)
         except ConditionFailed:
             return False
         return not answer.get("keyword_ids")

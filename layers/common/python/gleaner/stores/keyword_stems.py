@@ -33,11 +33,14 @@ def merge_key(keyword: str) -> str:
 
     Function words elsewhere stay: "vitamin A" is not "vitamin", and "without sugar" is not "sugar".
     """
-    words = text.words(keyword)
     first, _, rest = text.collapse(keyword).partition(" ")
     # Where the other words are capitalized, too, it is a title: "My Fair Lady", "The Who".
-    if _may_have_determiner(keyword) and (first.islower() or rest.islower()):
-        words = words[1:]
+    has_determiner = _may_have_determiner(keyword) and (first.islower() or rest.islower())
+    return _merge_key(keyword, without_first=has_determiner)
+
+
+def _merge_key(keyword: str, *, without_first: bool) -> str:
+    words = text.words(keyword)[int(without_first) :]
     folded = text.fold(keyword)
     marks = _LEADING_MARK.findall(folded) + [c for c in folded if c in _SYMBOLS or unicodedata.category(c)[0] == "S"]
     return " ".join([*map(text.stem, words), *marks])
@@ -93,22 +96,25 @@ def missing_claim(table: Table, head: Mapping[str, Any], *, deadline: Deadline) 
 
 
 def release(table: Table, head: Mapping[str, Any], *, deadline: Deadline) -> list[dict[str, Any]]:
-    """The action that deletes a keyword's claim together with its head, if the claim is not the head itself.
+    """The actions that delete a keyword's claims together with its head, if the head is not the claim itself.
 
-    It fails if another keyword has got the stems since. If one has them already, there is nothing to delete.
+    They fail if another keyword has got the stems since. What another has already is left to it.
     """
-    keyword_id = head["keyword_id"]
+    keyword_id, spelling = head["keyword_id"], head["keyword_text"]
     if schema.is_of_stems(keyword_id):
         return []
-    owner = _read_claim(table, head, deadline)
-    if owner is not None and owner["keyword_id"] != keyword_id:
-        return []
+    # Spellings in other capitals may have claimed other stems for it.
+    options = (False, True) if _may_have_determiner(spelling) else (False,)
+    keys = [schema.stems_key(_merge_key(spelling, without_first=option)) for option in options]
+    others = {
+        claimed["pk"]
+        for claimed in table.get_many(keys, deadline=deadline, consistent=True)
+        if claimed["keyword_id"] != keyword_id
+    }
     return [
-        table.delete(
-            schema.stems_key(merge_key(head["keyword_text"])),
-            condition="attribute_not_exists(#pk) OR #keyword_id = :id",
-            values={":id": keyword_id},
-        )
+        table.delete(key, condition="attribute_not_exists(#pk) OR #keyword_id = :id", values={":id": keyword_id})
+        for key in keys
+        if key["pk"] not in others
     ]
 
 

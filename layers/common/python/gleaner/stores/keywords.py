@@ -19,7 +19,7 @@ from gleaner.stores._learning_plans import (
     read_refusals,
 )
 from gleaner.stores.dynamodb import ConditionFailed, Table
-from gleaner.stores.forgotten_pages import BarChecks
+from gleaner.stores.forgotten_pages import BarChecks, page_keys
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_items import (
     KeywordUse,
@@ -75,7 +75,7 @@ class KeywordStore:
             planner = Planner(self._table, self._full_lists.planner(), use, is_compact=is_compact)
             targets = {keyword_id: spelling for spelling, keyword_id in reversed(pending.items())}
             plans = [planner.plan(key, spelling, heads.get(key)) for key, spelling in reversed(targets.items())]
-            for chunk in planner.chunks(plans, len(self._answer_actions((), planner))):
+            for chunk in planner.chunks(plans, _count_answer_actions(use)):
                 for keyword in self._write(chunk, planner, heads, pending, deadline):
                     indexed[keyword.keyword_id] = keyword
                     pending = {text: key for text, key in pending.items() if key != keyword.keyword_id}
@@ -174,6 +174,12 @@ class KeywordStore:
             self._table, use.answer, keyword_ids, lifetime=self._answer_lifetime, is_compact=planner.is_compact
         )
         return [answer, *checks, *taught]
+
+
+def _count_answer_actions(use: KeywordUse) -> int:
+    """The most actions that are written for the answer: the list of bars may turn out to be incomplete."""
+    pages = page_keys(citation.url for citation in use.answer.citations) if use.answer else ()
+    return len(pages) + 2  # the answer, and what the query taught
 
 
 def _refusal(error: ConditionFailed) -> GleanerError:
