@@ -127,7 +127,7 @@ def test_when_the_holder_dies_another_takes_over_after_the_lease(
     assert len(web.requests) == 1
     dead.share(search_id, "dead", b"late", seconds=9, deadline=Deadline.after(5))
     [item] = keywords.items("SEARCH")
-    assert unpack(item["result"]).answer == "Yes [1]."
+    assert item["result"]["answer"] == "Yes [1]."
 
 
 def test_a_question_waits_no_longer_than_it_can_still_search_itself(
@@ -137,7 +137,7 @@ def test_a_question_waits_no_longer_than_it_can_still_search_itself(
     late = first(threads, web, functions[1], seconds=2.3)  # two of them are kept for a search of its own
     web.may_answer.set()
     assert [one.result().is_shared for one in (own, late)] == [False, False]
-    assert unpack(keywords.items("SEARCH")[0]["result"]).cost_usd == PRICE
+    assert keywords.items("SEARCH")[0]["result"]["cost_usd"] == PRICE
 
 
 def test_a_result_that_is_too_large_is_searched_by_everybody(
