@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -77,12 +77,7 @@ class StoredAnswerSearch:
         `groups` is neither found nor counted. The table decides whose an answer is.
         Raises StoreUnavailable or DeadlineExceeded.
         """
-        timeout = deadline.timeout(_MAX_SEARCH_SECONDS)
-        search = self._answer_index.search
-        by_meaning = self._executor.submit(
-            search, kb_id, query, top_k=_MAX_ANSWERS_READ, timeout=timeout, caller=caller, groups=groups
-        )
-        similarities = _result_or_none(by_meaning)
+        similarities = self._search_by_meaning(kb_id, query, caller, groups, deadline.timeout(_MAX_SEARCH_SECONDS))
         # Found by meaning, answers are read beside the look-up of the keywords.
         similar = list(similarities or {})[:_MAX_FOUND_BY_MEANING]
         lookup = self._lookup.look_up(kb_id, query, caller=caller, answer_ids=similar, deadline=deadline)
@@ -107,6 +102,18 @@ class StoredAnswerSearch:
             and self._may_be_served(answer, kb_id, now)
         ]
         return _select(query, candidates, now)
+
+    def _search_by_meaning(
+        self, kb_id: str, query: str, caller: str | None, groups: Collection[str], timeout: float
+    ) -> dict[str, float] | None:
+        """The similarities of answers; None if the search failed, because keywords alone find answers, too."""
+        try:
+            return self._answer_index.search(
+                kb_id, query, top_k=_MAX_ANSWERS_READ, timeout=timeout, caller=caller, groups=groups
+            )
+        except (KnowledgeBaseUnavailable, DeadlineExceeded):
+            logger.warning("stored answers were not searched by meaning")
+            return None
 
     def _may_be_served(self, answer: WebAnswer, kb_id: str, now: datetime) -> bool:
         return (
@@ -164,15 +171,6 @@ def _replaces(newer: WebAnswer, older: WebAnswer) -> bool:
     if (newer.answer, newer.citations) == (older.answer, older.citations):
         return True
     return bool(older.question) and is_same_question(older.question, newer.question)
-
-
-def _result_or_none(search: Future[dict[str, float]]) -> dict[str, float] | None:
-    """What the search by meaning found; None if it failed, because keywords alone find answers, too."""
-    try:
-        return search.result()
-    except (KnowledgeBaseUnavailable, DeadlineExceeded):
-        logger.warning("stored answers were not searched by meaning")
-        return None
 
 
 def _matches_by_answer(
