@@ -17,7 +17,9 @@ _NUMBERS = st.integers(-(10**37), 10**37) | st.floats(
 )
 _SETS = st.sets(st.text(min_size=1), min_size=1) | st.sets(st.binary(min_size=1), min_size=1)
 _LEAVES = st.none() | st.booleans() | _NUMBERS | st.text() | st.binary()
-_VALUES = st.recursive(_LEAVES | _SETS, lambda inner: st.lists(inner) | st.dictionaries(st.text(min_size=1), inner))
+_VALUES = st.recursive(
+    _LEAVES | _SETS, lambda inner: st.lists(inner) | st.dictionaries(st.text(min_size=1), inner), max_leaves=10
+)
 
 
 def without_none(value: Any) -> Any:
