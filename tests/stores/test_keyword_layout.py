@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from gleaner.model import utc_now
-from gleaner.pruning.rules import PruneRules
+from gleaner.pruning._former_keywords import FormerKeywords
+from gleaner.pruning.rules import PruneCounts, PruneRules
 from gleaner.pruning.run import Pruner
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.items import from_timestamp
@@ -21,10 +22,10 @@ from tests.keyword_fixtures import Keywords, web_answer
 DAYS = timedelta(days=7)
 
 
-def prune(keywords: Keywords, seconds: float = 20.0) -> None:
+def prune(keywords: Keywords) -> None:
     rules = PruneRules(max_age_days=36_500, min_usage=0, hard_max_age_days=36_500)
     pruner = Pruner(keywords.table, keywords.executor, answer_grace=DAYS)
-    pruner.run(rules, by="test", dry_run=False, deadline=Deadline.after(seconds))
+    pruner.run(rules, by="test", dry_run=False, deadline=Deadline.after(20))
 
 
 def layout_item(keywords: Keywords) -> dict[str, Any] | None:
@@ -98,10 +99,15 @@ def test_a_table_without_a_layout_gets_one_with_the_same_delay(keywords: Keyword
     assert compact_from(keywords) >= utc_now() + DAYS - timedelta(minutes=1)
 
 
-def test_a_run_that_did_not_look_at_all_announces_nothing(of_an_earlier_version: Keywords) -> None:
-    of_an_earlier_version.index(*(f"topic number{number}" for number in range(20)))
-    prune(of_an_earlier_version, seconds=1.0)  # all of which is reserved for the record of the run
-    assert "compact_from" not in (layout_item(of_an_earlier_version) or {})
+@pytest.mark.parametrize("unfinished", [0, 1])
+def test_a_run_that_did_not_look_at_all_announces_nothing(of_an_earlier_version: Keywords, unfinished: int) -> None:
+    keywords, layout = of_an_earlier_version, KeywordLayout(of_an_earlier_version.table)
+    former = FormerKeywords(
+        keywords.table, iter_heads=lambda *_: iter(()), run_parts=lambda _: PruneCounts(unfinished=unfinished)
+    )
+    assert not layout.is_compact(deadline=Deadline.after(20))
+    former.move(layout, PruneCounts(), deadline=Deadline.after(20))
+    assert ("compact_from" in (layout_item(keywords) or {})) == (unfinished == 0)
 
 
 def test_items_have_the_form_of_earlier_versions_until_then(of_an_earlier_version: Keywords) -> None:

@@ -1,9 +1,14 @@
-"""The rules and the report of a pruning run."""
+"""The rules, the counts and the report of a pruning run."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +61,9 @@ class PruneCounts:
         self.first_candidates += other.first_candidates
 
 
+Part = Callable[[PruneCounts], None]  # a part of a run; it adds to the counts that it receives
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneReport:
     """The report of one run. `rules` is None if one keyword was pruned by hand."""
@@ -71,3 +79,19 @@ class PruneReport:
     def finished(self) -> bool:
         """Whether every part of the index was processed."""
         return self.counts.unfinished == 0
+
+
+def read_usage(head: Mapping[str, Any], counts: PruneCounts) -> tuple[datetime, int] | None:
+    """The time of a keyword's last use and its usage count, or None (and counted) if its item is malformed."""
+    try:
+        return _parse_time(head.get("last_used_at") or head["created_at"]), int(head["usage_count"])
+    except (KeyError, TypeError, ValueError) as error:
+        counts.broken += 1
+        logger.warning("skipped a malformed keyword", extra={"key": head.get("pk"), "reason": repr(error)})
+        return None
+
+
+def _parse_time(timestamp: str) -> datetime:
+    """Parse ISO 8601 text; without a time zone it is UTC."""
+    time_used = datetime.fromisoformat(timestamp)
+    return time_used if time_used.tzinfo else time_used.replace(tzinfo=UTC)

@@ -2,48 +2,36 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import cached_property, partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gleaner.errors import DeadlineExceeded, UnknownKeyword, UnknownRun
 from gleaner.model import new_id, utc_now
 from gleaner.pruning._answer_records import AnswerRecords
-from gleaner.pruning.rules import Candidate, PruneCounts, PruneReport, PruneRules
+from gleaner.pruning.rules import Candidate, Part, PruneCounts, PruneReport, PruneRules, read_usage
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.forgotten_pages import bar_end, is_bar, list_bar
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_layout import KeywordLayout
-from gleaner.stores.keyword_postings import find_unlisted
+from gleaner.stores.keyword_layout import COMPACT_FOR, KeywordLayout
 from gleaner.stores.keyword_pruning import PruneWriter
 from gleaner.stores.keyword_stems import read_head
 from gleaner.stores.schema import PruneQueue
 
 if TYPE_CHECKING:
     from gleaner.clients.answer_index import AnswerIndex
-    from gleaner.stores.keyword_moving import PostingMover
     from gleaner.stores.keyword_restoring import RestoreWriter
-
-logger = logging.getLogger(__name__)
 
 _PAGE = 100
 _MAX_LISTED_CANDIDATES = 500
-# So long after the first run of this version, runs look for what earlier versions stored: one may have answered until
-# the deployment was complete, or again after it was taken back. From then on, items have the compact form.
-_LOOKS_FOR_FORMER = timedelta(days=7)
-_COMPACT_FOR = timedelta(days=3)  # after each run; where none came for longer, an earlier version may have taken over
 _SECONDS_FOR_RECORD = 1.0  # reserved for writing the record of the run
 _BY_LAST_USE = schema.KEYWORDS.indexes[0]
-
-Part = Callable[[PruneCounts], None]  # a part of a run; it adds to the counts that it receives
 
 
 class Pruner:
@@ -87,7 +75,7 @@ class Pruner:
             ]
         counts = self._run_parts(parts)
         if not dry_run:
-            counts.add(_run_part(partial(self._move_words, part_deadline)))
+            counts.add(_run_part(partial(self._move_former, part_deadline)))
         by_age = sorted(counts.first_candidates, key=lambda candidate: candidate.last_used_at)
         counts.first_candidates = by_age[:_MAX_LISTED_CANDIDATES]
         report = _report(run_id, by, dry_run, rules, counts, start)
@@ -101,42 +89,18 @@ class Pruner:
             counts.add(future.result())
         return counts
 
-    def _move_words(self, deadline: Deadline, counts: PruneCounts) -> None:
-        """Move the words of keywords of earlier versions into posting lists, and have these keywords claim their stems.
-
-        Once a run has found none, the table says so, and look-ups read the lists alone. It also says from when on items
-        are compact.
-        """
+    def _move_former(self, deadline: Deadline, counts: PruneCounts) -> None:
+        """Move what earlier versions stored, until items have the compact form, which each run prolongs."""
         layout = KeywordLayout(self._table)
         is_compact = layout.is_compact(deadline=deadline)
         if layout.is_announced:
-            layout.prolong(utc_now() + _COMPACT_FOR, deadline=deadline)
+            layout.prolong(utc_now() + COMPACT_FOR, deadline=deadline)
         if is_compact:
             return
-        from gleaner.stores import keyword_moving  # for some runs after an upgrade
+        from gleaner.pruning._former_keywords import FormerKeywords  # for some runs after an upgrade
 
-        mover = keyword_moving.PostingMover(self._table)
-        move = partial(self._move_partition, mover, deadline)
-        of_parts = self._run_parts([partial(move, partition) for partition in schema.active_partitions()])
-        counts.add(of_parts)
-        if of_parts.moved or of_parts.unfinished:
-            logger.info("moved keywords of an earlier version", extra={"moved": of_parts.moved})
-            return
-        compact_from, until = utc_now() + _LOOKS_FOR_FORMER, utc_now() + _COMPACT_FOR
-        if layout.has_former_entries:
-            self._table.put_new(keyword_moving.new_layout(compact_from, until=until), deadline=deadline)
-        elif not layout.is_announced:
-            layout.announce(compact_from, until=until, deadline=deadline)
-
-    def _move_partition(self, mover: PostingMover, deadline: Deadline, partition: str, counts: PruneCounts) -> None:
-        heads = self._iter_oldest(partition, _after_all(), deadline)
-        while page := list(islice(heads, _PAGE)):
-            deadline.timeout(1.0)  # raises when the part's time is up
-            in_place = mover.delete_misplaced(page, deadline=deadline)
-            # Pruning counts the malformed ones.
-            valid = [head for head in in_place if _read_usage(head, PruneCounts()) is not None]
-            counts.moved += mover.claim_stems(valid, deadline=deadline)
-            counts.moved += sum(mover.move(head, deadline=deadline) for head in valid if find_unlisted(head))
+        former = FormerKeywords(self._table, iter_heads=self._iter_heads, run_parts=self._run_parts)
+        former.move(layout, counts, deadline=deadline)
 
     def prune_one(self, keyword_id: str, *, by: str, deadline: Deadline) -> PruneReport:
         """Prune one keyword by hand; a pruned one is left alone. Raises UnknownKeyword or StoreUnavailable."""
@@ -205,7 +169,7 @@ class Pruner:
         for head in self._iter_oldest(partition, before, deadline):
             counts.examined += 1
             deadline.timeout(1.0)  # raises when the part's time is up
-            usage = _read_usage(head, counts)
+            usage = read_usage(head, counts)
             if usage is None:
                 continue
             if (reason := rules.reason(*usage, now)) is not None:
@@ -227,7 +191,7 @@ class Pruner:
 
     def _finish_interrupted(self, deadline: Deadline, _counts: PruneCounts) -> None:
         for partition in schema.queue_partitions(PruneQueue.UNFINISHED):
-            for head in self._iter_oldest(partition, _after_all(), deadline):
+            for head in self._iter_heads(partition, deadline):
                 self._prune_writer.finish(head, deadline=deadline)
 
     def _delete_answers(self, deadline: Deadline, counts: PruneCounts) -> None:
@@ -252,7 +216,7 @@ class Pruner:
         if self._index is None:
             return
         for partition in schema.queue_partitions(PruneQueue.UNINDEXED):
-            for answer in self._iter_oldest(partition, _after_all(), deadline):
+            for answer in self._iter_heads(partition, deadline):
                 if not self._index.write(answer, deadline=deadline):
                     return
         self._index.delete_orphans(deadline=deadline)
@@ -261,7 +225,11 @@ class Pruner:
     def _index(self) -> AnswerRecords | None:
         return AnswerRecords(self._table, self._connect_index) if self._connect_index else None
 
-    def _iter_oldest(self, partition: str, before: str, deadline: Deadline) -> Any:
+    def _iter_heads(self, partition: str, deadline: Deadline) -> Iterator[dict[str, Any]]:
+        after_all = to_timestamp(utc_now() + timedelta(days=1))  # later than the last use of any item
+        return self._iter_oldest(partition, after_all, deadline)
+
+    def _iter_oldest(self, partition: str, before: str, deadline: Deadline) -> Iterator[dict[str, Any]]:
         return self._table.iter_oldest(_BY_LAST_USE, partition=partition, before=before, page=_PAGE, deadline=deadline)
 
     def _record(self, report: PruneReport, deadline: Deadline) -> None:
@@ -287,11 +255,6 @@ class Pruner:
         self._table.put_new(record, deadline=deadline)
 
 
-def _after_all() -> str:
-    """A time of last use that is later than that of any item."""
-    return to_timestamp(utc_now() + timedelta(days=1))
-
-
 def _run_part(part: Part) -> PruneCounts:
     """Run a part until it is done or its time is up, and return its counts."""
     counts = PruneCounts()
@@ -300,22 +263,6 @@ def _run_part(part: Part) -> PruneCounts:
     except DeadlineExceeded:
         counts.unfinished = 1
     return counts
-
-
-def _read_usage(head: Mapping[str, Any], counts: PruneCounts) -> tuple[datetime, int] | None:
-    """The time of a keyword's last use and its usage count, or None (and counted) if its item is malformed."""
-    try:
-        return _parse_time(head.get("last_used_at") or head["created_at"]), int(head["usage_count"])
-    except (KeyError, TypeError, ValueError) as error:
-        counts.broken += 1
-        logger.warning("skipped a malformed keyword", extra={"key": head.get("pk"), "reason": repr(error)})
-        return None
-
-
-def _parse_time(timestamp: str) -> datetime:
-    """Parse ISO 8601 text; without a time zone it is UTC."""
-    time_used = datetime.fromisoformat(timestamp)
-    return time_used if time_used.tzinfo else time_used.replace(tzinfo=UTC)
 
 
 def _candidate(head: Mapping[str, Any], reason: str) -> Candidate:

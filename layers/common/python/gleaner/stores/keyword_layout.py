@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from gleaner.model import utc_now
@@ -19,6 +19,7 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
 
+COMPACT_FOR = timedelta(days=3)  # after each run; where none came for longer, an earlier version may have taken over
 _NEVER = "~"  # sorts after every time
 
 
