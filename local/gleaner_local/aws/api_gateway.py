@@ -116,22 +116,20 @@ def _proxy_endpoint(
             return Response(status_code=400)  # nobody reads it
         if body is None:
             return _error_response(TOO_LARGE, request_id, cross_origin=cross_origin)
+        event = await run_in_threadpool(to_event, request, body, request_id, named_keys)  # it may look a key up
 
         def to_error(failure: HandlerFailed) -> Response:
             return _failure_response(failure, request_id, cross_origin=cross_origin)
 
-        def answer() -> Response:
-            event = to_event(request, body, request_id, named_keys)  # it may look a key up
-            if invoke_streamed is not None and is_streamed(event):
-                run = partial(invoke_streamed, event, request_id)
-                return StreamedResponse(run, to_response=to_response, to_error=to_error)
-            return _whole_response(request, invoke(event, request_id), find_down)
-
+        if invoke_streamed is not None and is_streamed(event):
+            run = partial(invoke_streamed, event, request_id)
+            return StreamedResponse(run, to_response=to_response, to_error=to_error)
         try:
-            return await run_in_threadpool(answer)
+            result = await run_in_threadpool(invoke, event, request_id)
         except HandlerFailed as failure:
             logger.exception("The function failed")
             return to_error(failure)
+        return _whole_response(request, result, find_down)
 
     return proxy
 

@@ -31,7 +31,6 @@ class IdleTimeoutProtocol(H11Protocol):
         self._idle_seconds = idle_seconds
         self._max_connections = max_connections
         self._is_refused = False
-        self._idle_from = 0.0  # in the time of the event loop
         self._idle_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -43,14 +42,13 @@ class IdleTimeoutProtocol(H11Protocol):
             # Closed at once, a connection whose request is still on its way is reset before the refusal is read.
             self.loop.call_later(_REFUSED_SECONDS, transport.close)
             return
-        self._idle_from = self.loop.time()
-        self._wait(self._idle_seconds)
+        self._wait()
 
     def data_received(self, data: bytes) -> None:
         """Wait anew, unless the connection was refused."""
         if self._is_refused:
             return
-        self._idle_from = self.loop.time()
+        self._wait()
         super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -59,18 +57,12 @@ class IdleTimeoutProtocol(H11Protocol):
             self._idle_timer.cancel()
         super().connection_lost(exc)
 
-    def _wait(self, seconds: float) -> None:
-        self._idle_timer = self.loop.call_later(seconds, self._close_if_idle)
+    def _wait(self) -> None:
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        self._idle_timer = self.loop.call_later(self._idle_seconds, self._close_if_idle)
 
     def _close_if_idle(self) -> None:
-        """Close the connection unless a complete request is being answered; uvicorn waits for the next one itself.
-
-        One timer looks when bytes last came: a new one for each arrival would cost more than to read them.
-        """
-        seconds_left = self._idle_from + self._idle_seconds - self.loop.time()
-        if seconds_left > 0:
-            self._wait(seconds_left)
-        elif self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
+        """Close the connection unless a complete request is being answered; uvicorn waits for the next one itself."""
+        if self.conn.their_state in (h11.IDLE, h11.SEND_BODY) and not self.transport.is_closing():
             self.transport.close()
-        else:
-            self._wait(self._idle_seconds)

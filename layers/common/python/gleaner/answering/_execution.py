@@ -91,11 +91,6 @@ class Execution:
         return outcomes
 
     def _run_in_parallel(self, unique: Mapping[tuple[str, str], ToolCall]) -> None:
-        if len(unique) == 1:  # in this thread, which would only wait for another
-            ((key, call),) = unique.items()
-            self._results[key] = self._execute(call)
-            self._events.finish(self._results[key])
-            return
         futures = {self._executor.submit(self._execute, call): key for key, call in unique.items()}
         for future in as_completed(futures):
             outcome = self._results[futures[future]] = future.result()

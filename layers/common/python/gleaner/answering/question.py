@@ -104,7 +104,7 @@ def _answer(
 ) -> Answer:
     started_at, asked_at = time.monotonic(), utc_now()
     kb_id = access.kb_id
-    kb_check = _start_check(kb_id, services, deadline)
+    kb_check = services.io_executor.submit(require_knowledge_base, kb_id, services, deadline)
     history = load_history(request, services.conversations, deadline)
     kb_ids = access.begin()
     _await_knowledge_base(kb_check, access)
@@ -144,18 +144,10 @@ def _answer(
     return answer
 
 
-def _start_check(kb_id: str, services: Services, deadline: Deadline) -> Future[None] | None:
-    """Start to ask the index for the knowledge base; None if it is known."""
-    if _is_known(kb_id, services):
-        return None
-    return services.io_executor.submit(require_knowledge_base, kb_id, services, deadline)
-
-
-def _await_knowledge_base(kb_check: Future[None] | None, access: AccessCheck) -> None:
+def _await_knowledge_base(kb_check: Future[None], access: AccessCheck) -> None:
     """Wait for the check of the knowledge base. Who may not use it is not told whether it exists."""
     try:
-        if kb_check is not None:
-            kb_check.result()
+        kb_check.result()
     except UnknownKnowledgeBase:
         access.wait()
         raise
@@ -291,15 +283,9 @@ def search_for(
     )
 
 
-def _is_known(kb_id: str, services: Services) -> bool:
-    if kb_id == services.default_kb_id:  # may be empty: it can learn from the web
-        return True
-    return services.retrieval.is_known(kb_id)
-
-
 def require_knowledge_base(kb_id: str, services: Services, deadline: Deadline) -> None:
     """Raises UnknownKnowledgeBase, unless the index cannot say whether it exists."""
-    if _is_known(kb_id, services):
+    if kb_id == services.default_kb_id:  # may be empty: it can learn from the web
         return
     try:
         exists = services.retrieval.has_knowledge_base(kb_id, deadline=deadline)

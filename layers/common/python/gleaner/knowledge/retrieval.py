@@ -101,17 +101,13 @@ class Retrieval:
         ranked = sorted([*chunks, *stored.passages], key=lambda passage: -passage.score)
         return RetrievalResult(tuple(ranked[:top_k]), lookup_failed, found.left_out, stored.withheld, stored.expired)
 
-    def is_known(self, kb_id: str) -> bool:
-        """Whether the knowledge base was found to exist; it is not asked for again."""
-        return kb_id in self._existing_kb_ids
-
     def has_knowledge_base(self, kb_id: str, *, deadline: Deadline) -> bool:
         """Whether the knowledge base contains records. Raises KnowledgeBaseUnavailable or DeadlineExceeded."""
-        if not self.is_known(kb_id):
+        if kb_id not in self._existing_kb_ids:  # cached: a knowledge base that exists is not checked again
             self._existing_kb_ids.update(
                 self._knowledge_base.record_counts(timeout=deadline.timeout(_MAX_SEARCH_SECONDS))
             )
-        return self.is_known(kb_id)
+        return kb_id in self._existing_kb_ids
 
 
 def _readable(hits: Sequence[RecordHit], groups: Collection[str]) -> list[RecordHit]:
