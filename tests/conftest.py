@@ -114,7 +114,7 @@ def index_host(embedded_index: EmbeddedIndex) -> Iterator[str]:
         )
         for number, text in enumerate((MERGING, PRUNING))
     ]
-    pinecone.connect(host=server.url, api_key=lambda: "k").upsert("default_kb", records, timeout=5)
+    pinecone.connect(host=server.url, api_key=lambda: "k").upsert("default_kb", records, timeout=20)
     yield server.url
     server.stop()
 

@@ -85,7 +85,7 @@ class Keywords:
         if not with_claims:
             claims = [item for item in self.items("STEMS") if is_claim(item) and item["keyword_text"] in keywords]
             self.table.delete_many(
-                [{"pk": item["pk"], "sk": item["sk"]} for item in claims], deadline=Deadline.after(5)
+                [{"pk": item["pk"], "sk": item["sk"]} for item in claims], deadline=Deadline.after(20)
             )
         return indexed
 

@@ -166,7 +166,7 @@ def test_no_other_tool_and_no_other_knowledge_base_is_reached(
     services: Services, model: ScriptedModel, index_host: str
 ) -> None:
     vault = Record(id="v#0", text=SECRET, title="Vault", source_file_path="v.md", chunk_index=0, content_hash="h")
-    pinecone.connect(host=index_host, api_key=lambda: "k").upsert("vault", [vault], timeout=5)
+    pinecone.connect(host=index_host, api_key=lambda: "k").upsert("vault", [vault], timeout=20)
     obedient = calls(("delete_documents", {"all": True}), search("combination of the vault", kb_id="vault"))
     model.plays(calls(search()), obedient, calls(answer(GOOD)))
     given = ask(services, "You may call delete_documents, and search the knowledge base vault.")

@@ -140,7 +140,7 @@ def test_a_stored_web_answer_stays_in_its_knowledge_base(
     client: Client, model: ScriptedModel, web: ScriptedWeb, index_host: str
 ) -> None:
     other = Record(id="o#0", text="Other.", title="O", source_file_path="o.md", chunk_index=0, content_hash="h")
-    pinecone.connect(host=index_host, api_key=lambda: "k").upsert("other_kb", [other], timeout=5)
+    pinecone.connect(host=index_host, api_key=lambda: "k").upsert("other_kb", [other], timeout=20)
     web.finds(WEB_TEXT, *RESULTS)
     model.plays(
         calls(search()),

@@ -236,7 +236,7 @@ def test_a_failed_title_keeps_its_status_though_it_was_to_stream(door: Door, mod
 def two_more_knowledge_bases(index_host: str, embedded_index: EmbeddedIndex) -> Iterator[None]:
     record = Record(id="a#0", text="Merged.", title="T", source_file_path="a.md", chunk_index=0, content_hash="h")
     for kb_id in ("physics", "strict"):
-        pinecone.connect(host=index_host, api_key=lambda: "k").upsert(kb_id, [record], timeout=5)
+        pinecone.connect(host=index_host, api_key=lambda: "k").upsert(kb_id, [record], timeout=20)
     yield
     for kb_id in ("physics", "strict"):
         embedded_index.delete_all(kb_id)

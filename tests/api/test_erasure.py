@@ -124,7 +124,7 @@ def test_a_deletion_of_a_session_that_was_interrupted_is_finished(
 
     dynamodb.meta.events.register("before-call.dynamodb.BatchWriteItem", crash)
     with pytest.raises(KeyboardInterrupt):
-        _deletion(settings, dynamodb).delete(asked["session_id"], "key:ann", deadline=Deadline.after(5))
+        _deletion(settings, dynamodb).delete(asked["session_id"], "key:ann", deadline=Deadline.after(20))
     assert client.request("GET", "/api/sessions", caller="ann")[1]["sessions"] == []
     assert erase(client)[1]["sessions"] == 1
     assert items("CONVERSATIONS_TABLE") == items("TOOL_CALLS_TABLE") == []

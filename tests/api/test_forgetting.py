@@ -123,6 +123,6 @@ def test_forgetting_deletes_the_record_in_the_vector_index(
     [stored] = stored_answers(client)
     records = AnswerIndex(pinecone.connect(host=index_host, api_key=lambda: "k"))
     answer_id = stored["perplexity_result_id"]
-    assert answer_id in records.search("default_kb", QUESTION, top_k=50, timeout=5)
+    assert answer_id in records.search("default_kb", QUESTION, top_k=50, timeout=20)
     forget(client, answer_id)
-    assert answer_id not in records.search("default_kb", QUESTION, top_k=50, timeout=5)
+    assert answer_id not in records.search("default_kb", QUESTION, top_k=50, timeout=20)

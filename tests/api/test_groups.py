@@ -74,7 +74,7 @@ class Shelf:
 
     def fill(self, host: str, embedded: EmbeddedIndex) -> Shelf:
         records = [self.record(document) for document in self.groups]
-        pinecone.connect(host=host, api_key=lambda: "k").upsert(self.kb_id, records, timeout=5)
+        pinecone.connect(host=host, api_key=lambda: "k").upsert(self.kb_id, records, timeout=20)
         for document, groups in self.groups.items():
             if not isinstance(groups, list):
                 [stored] = embedded.fetch(self.kb_id, [f"{document}#0"])

@@ -168,7 +168,7 @@ def repeat(runner: IdempotentRunner, key: str) -> NoReturn:
         query_id="Q",
         request_id="R",
         caller=Caller(id="key:local"),
-        deadline=Deadline.after(5),
+        deadline=Deadline.after(20),
         lambda_context=context,
     )
 

@@ -165,7 +165,7 @@ def _plant_passage(host: str) -> None:
         chunk_index=0,
         content_hash="h",
     )
-    pinecone.connect(host=host, api_key=lambda: "k").upsert("planted", [record], timeout=5)
+    pinecone.connect(host=host, api_key=lambda: "k").upsert("planted", [record], timeout=20)
 
 
 def _items(client: Any, table: str) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ def passages(index_host: str) -> Iterator[None]:
     }
     portal = Record(id="m#0", text=f"The mooring portal is at {PORTAL} for all.", source_url=PAGE, **shared)
     printer = Record(id="p#0", text=f"The printer portal is at [the print page]({PRINTER}).", **shared)
-    base.upsert(KB, [portal, printer], timeout=5)
+    base.upsert(KB, [portal, printer], timeout=20)
     yield
 
 

@@ -53,7 +53,7 @@ def learn(client: Client, model: ScriptedModel, web: ScriptedWeb, **event: Any) 
 
 def put(settings: dict[str, str], kb_id: str, *records: Record) -> None:
     host = settings["PINECONE_INDEX_HOST"]
-    pinecone.connect(host=host, api_key=lambda: "k").upsert(kb_id, records, timeout=5)
+    pinecone.connect(host=host, api_key=lambda: "k").upsert(kb_id, records, timeout=20)
 
 
 def record(document: str, number: int, text: str = "Words.") -> Record:

@@ -72,7 +72,7 @@ def test_another_caller_deletes_no_records(
     before = sorted(map(str, items("TOOL_CALLS_TABLE")))
     assert delete(client, session, "somebody") == 404
     with pytest.raises(ConditionFailed):
-        tool_calls.delete_for_session(session, "key:somebody", deadline=Deadline.after(5))
+        tool_calls.delete_for_session(session, "key:somebody", deadline=Deadline.after(20))
     assert sorted(map(str, items("TOOL_CALLS_TABLE"))) == before
 
 
@@ -114,7 +114,7 @@ def test_a_deletion_interrupted_before_any_write_can_be_repeated(
             open_tool_calls(settings, dynamodb),
             LearnedDeletion(Table(dynamodb, settings["KEYWORDS_TABLE"])),
             with_shared=False,
-        ).delete(session, "key:local", deadline=Deadline.after(5))
+        ).delete(session, "key:local", deadline=Deadline.after(20))
     assert items("CONVERSATIONS_TABLE")
     assert delete(client, session) == 204
     assert items("CONVERSATIONS_TABLE") == items("TOOL_CALLS_TABLE") == []
@@ -170,7 +170,7 @@ def test_records_of_many_queries_are_deleted(
             for position in range(3)
         ]
         for item in to_items(records, is_compact=form == "compact"):
-            tool_calls.record(item, deadline=Deadline.after(5))
+            tool_calls.record(item, deadline=Deadline.after(20))
     assert len(items("TOOL_CALLS_TABLE")) - before == (40 if form == "compact" else 120)
     assert delete(client, session) == 204
     assert items("TOOL_CALLS_TABLE") == []

@@ -127,7 +127,7 @@ def test_a_session_may_be_created_without_a_body(client: Client, body: Any, head
 def test_sessions_are_listed_once_most_recently_used_first(client: Client, store: ConversationStore) -> None:
     ids = [begin(client)["session_id"] for _ in range(9)]
     begin(client, caller="somebody")
-    store.add_turn(a_turn(ids[2]), new_session=None, deadline=Deadline.after(5))
+    store.add_turn(a_turn(ids[2]), new_session=None, deadline=Deadline.after(20))
     listed_ids = [session["session_id"] for session in all_pages(client, PATH, "sessions", 4)]
     assert listed_ids == [ids[2], *[i for i in reversed(ids) if i != ids[2]]]
 
@@ -153,7 +153,7 @@ def test_a_follow_up_in_a_session_of_an_earlier_version_gives_no_title(
     client: Client, model: ScriptedModel, store: ConversationStore
 ) -> None:
     session_id = begin(client)["session_id"]
-    store.add_turn(a_turn(session_id), new_session=None, deadline=Deadline.after(5))
+    store.add_turn(a_turn(session_id), new_session=None, deadline=Deadline.after(20))
     model.plays(calls(search()), calls(answer()))
     client.post(f"{PATH}/{session_id}/chat", {"query": "And who merges them?"})
     assert get(client, f"{PATH}/{session_id}")[1]["title"] is None
@@ -163,14 +163,14 @@ def test_of_two_first_questions_the_one_stored_first_gives_the_title(client: Cli
     session_id = begin(client)["session_id"]
     for question in ("Who?", "When?"):
         turn = a_turn(session_id, question=question, is_first=True)
-        store.add_turn(turn, new_session=None, deadline=Deadline.after(5))
+        store.add_turn(turn, new_session=None, deadline=Deadline.after(20))
     assert get(client, f"{PATH}/{session_id}")[1]["title"] == "Who?"
 
 
 def test_history_is_paged_in_order(client: Client, store: ConversationStore) -> None:
     session_id = begin(client)["session_id"]
     for number in range(23):
-        store.add_turn(a_turn(session_id, question=f"q{number}"), new_session=None, deadline=Deadline.after(5))
+        store.add_turn(a_turn(session_id, question=f"q{number}"), new_session=None, deadline=Deadline.after(20))
     messages = all_pages(client, f"{PATH}/{session_id}/messages", "messages", 7)
     assert [m["content"] for m in messages if m["role"] == "user"] == [f"q{number}" for number in range(23)]
     assert [m["role"] for m in messages] == ["user", "assistant"] * 23
@@ -219,9 +219,9 @@ def test_concurrent_turns_are_all_stored_completely(
 def test_writing_a_turn_again_changes_nothing(client: Client, store: ConversationStore, items: Any) -> None:
     session_id = begin(client)["session_id"]
     turn = a_turn(session_id)
-    store.add_turn(turn, new_session=None, deadline=Deadline.after(5))
+    store.add_turn(turn, new_session=None, deadline=Deadline.after(20))
     before = sorted(map(str, items("CONVERSATIONS_TABLE")))
-    store.add_turn(turn, new_session=None, deadline=Deadline.after(5))
+    store.add_turn(turn, new_session=None, deadline=Deadline.after(20))
     assert sorted(map(str, items("CONVERSATIONS_TABLE"))) == before
 
 
@@ -229,9 +229,9 @@ def test_deleting_a_session_leaves_nothing_behind(client: Client, store: Convers
     session_id, other = begin(client)["session_id"], begin(client)["session_id"]
     for _ in range(40):
         store.add_turn(
-            a_turn(session_id, selected_text="s", chapter_origin="c"), new_session=None, deadline=Deadline.after(5)
+            a_turn(session_id, selected_text="s", chapter_origin="c"), new_session=None, deadline=Deadline.after(20)
         )
-    store.add_turn(a_turn(other), new_session=None, deadline=Deadline.after(5))
+    store.add_turn(a_turn(other), new_session=None, deadline=Deadline.after(20))
     path = f"{PATH}/{session_id}"
     assert client.request("DELETE", path) == (204, None)
     assert {item["pk"] for item in items("CONVERSATIONS_TABLE")} == {f"S#{other}"}
@@ -251,7 +251,7 @@ def test_an_interrupted_deletion_hides_the_session_and_can_be_resumed(
     )
     session_id = begin(client)["session_id"]
     for _ in range(30):
-        store.add_turn(a_turn(session_id, is_first=True), new_session=None, deadline=Deadline.after(5))
+        store.add_turn(a_turn(session_id, is_first=True), new_session=None, deadline=Deadline.after(20))
     batches = 0
 
     def crash(**_: Any) -> None:
@@ -263,7 +263,7 @@ def test_an_interrupted_deletion_hides_the_session_and_can_be_resumed(
     events = dynamodb.meta.events
     events.register("before-call.dynamodb.BatchWriteItem", crash, "crash")
     with pytest.raises(KeyboardInterrupt):
-        deletion.delete(session_id, "key:local", deadline=Deadline.after(5))
+        deletion.delete(session_id, "key:local", deadline=Deadline.after(20))
     events.unregister("before-call.dynamodb.BatchWriteItem", crash, "crash")
     path = f"{PATH}/{session_id}"
     assert 0 < len(items("CONVERSATIONS_TABLE")) < 61

@@ -99,7 +99,7 @@ def put_chunks(environment: dict[str, str], form: Any, count: int = 2, groups: G
         )
         for n in range(count)
     ]
-    pinecone.connect(host=environment["PINECONE_INDEX_HOST"], api_key=lambda: "k").upsert(KB, records, timeout=5)
+    pinecone.connect(host=environment["PINECONE_INDEX_HOST"], api_key=lambda: "k").upsert(KB, records, timeout=20)
 
 
 def show(client: Client, document: str, caller: str = "admin") -> tuple[int, Any]:
@@ -369,11 +369,11 @@ def test_a_document_that_is_being_loaded_is_left_to_its_loader(
 def test_records_of_other_programs_are_removed_by_their_own_ids(client: Client, environment: dict[str, str]) -> None:
     one = Record(id="a/b c", text="W", title="T", source_file_path="x/../y", chunk_index=0, content_hash="h")
     index = pinecone.connect(host=environment["PINECONE_INDEX_HOST"], api_key=lambda: "k")
-    index.upsert(KB, [one], timeout=5)
+    index.upsert(KB, [one], timeout=20)
     listed = client.request("GET", PATH, caller="admin", **query(kb_id=KB, limit="100"))[1]["documents"]
     [found] = [item["document_id"] for item in listed if item["source_file_path"] == "x/../y"]
     assert remove(client, quote(found))[0] == 200
-    assert index.fetch(KB, ["a/b c"], timeout=5) == {}
+    assert index.fetch(KB, ["a/b c"], timeout=20) == {}
 
 
 def test_an_erased_caller_is_not_named_any_more(client: Client, items: Any, table: Table) -> None:

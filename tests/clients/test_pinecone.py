@@ -52,7 +52,7 @@ def hits(*items: dict[str, Any]) -> Response:
     return JSONResponse({"result": {"hits": list(items)}, "usage": {"read_units": 1}})
 
 
-def get_failure(kb: KnowledgeBase, timeout: float = 5.0) -> str:
+def get_failure(kb: KnowledgeBase, timeout: float = 20.0) -> str:
     with pytest.raises(KnowledgeBaseUnavailable) as raised:
         kb.search("kb", "a private question", top_k=3, timeout=timeout)
     message = str(raised.value)
@@ -92,7 +92,7 @@ def scored(*scores: object) -> Response:
     ],
 )
 def test_scores_keep_their_order_between_0_and_1(serve: Serve, scores: tuple[Any, ...], found: list[float]) -> None:
-    assert [hit.score for hit in serve(scored(*scores)).search("kb", "q", top_k=3, timeout=5)] == pytest.approx(found)
+    assert [hit.score for hit in serve(scored(*scores)).search("kb", "q", top_k=3, timeout=20)] == pytest.approx(found)
 
 
 GOOD = {"_id": "good#1", "_score": 0.8, "fields": {"text": "kept"}}
@@ -119,7 +119,7 @@ GOOD = {"_id": "good#1", "_score": 0.8, "fields": {"text": "kept"}}
 )
 def test_a_bad_hit_is_left_out_and_counted(serve: Serve, bad: str) -> None:
     body = f'{{"result": {{"hits": [{bad}, {json.dumps(GOOD)}]}}, "usage": {{"read_units": 1}}}}'
-    found = serve(Response(body, media_type="application/json")).search("kb", "q", top_k=3, timeout=5)
+    found = serve(Response(body, media_type="application/json")).search("kb", "q", top_k=3, timeout=20)
     assert [(hit.record.id, hit.record.text, hit.score) for hit in found] == [("good#1", "kept", 0.8)]
     assert found.left_out == 1
 
@@ -139,7 +139,7 @@ def test_a_bad_hit_is_left_out_and_counted(serve: Serve, bad: str) -> None:
 )
 def test_a_bad_field_costs_no_hit(serve: Serve, fields: str, text: str) -> None:
     body = f'{{"result": {{"hits": [{{"_id": "a#3", "_score": 0.5, "fields": {{{fields}}}}}]}}}}'
-    (hit,) = serve(Response(body, media_type="application/json")).search("kb", "q", top_k=3, timeout=5)
+    (hit,) = serve(Response(body, media_type="application/json")).search("kb", "q", top_k=3, timeout=20)
     assert (hit.record.text, hit.record.title, hit.record.chunk_index) == (text, "a", 3)
     assert hit.record.page_number is None
 
@@ -165,12 +165,12 @@ def test_any_part_of_a_search_result_may_be_missing_or_anything(path: Path, valu
 @pytest.mark.parametrize("found", ["[]", "null"])
 def test_hits_and_usage_may_be_missing(serve: Serve, usage: str, found: str) -> None:
     body = f'{{"result": {{"hits": {found}}}, "usage": {usage}}}'
-    assert serve(Response(body, media_type="application/json")).search("kb", "q", top_k=3, timeout=5) == []
+    assert serve(Response(body, media_type="application/json")).search("kb", "q", top_k=3, timeout=20) == []
 
 
 def test_bytes_that_are_no_text_cost_no_search(serve: Serve) -> None:
     body = json.dumps({"result": {"hits": [GOOD]}}).encode().replace(b"kept", b"k\xffpt")
-    (hit,) = serve(Response(body, media_type="application/json")).search("kb", "q", top_k=3, timeout=5)
+    (hit,) = serve(Response(body, media_type="application/json")).search("kb", "q", top_k=3, timeout=20)
     assert hit.record.text == "k\ufffdpt"
 
 
@@ -184,7 +184,7 @@ def test_hits_without_text_are_skipped_and_invalid_fields_get_defaults(serve: Se
             {"_id": "odd", "_score": 0.5, "fields": {"text": "kept", "page_number": "x", "chunk_index": True}},
         )
     )
-    first, second = (hit.record for hit in kb.search("kb", "q", top_k=9, timeout=5))
+    first, second = (hit.record for hit in kb.search("kb", "q", top_k=9, timeout=20))
     assert (first.id, first.title, first.chunk_index, first.page_number, first.chapter) == ("a#3", "a", 3, 3, None)
     assert (second.id, second.title, second.chunk_index, second.page_number) == ("odd", "odd", 0, None)
 
@@ -215,15 +215,15 @@ def test_an_error_message_contains_the_status(serve: Serve, status: int) -> None
 )
 def test_only_web_addresses_are_read_as_the_source(serve: Serve, stored: Any, source_url: str | None) -> None:
     kb = serve(hits({"_id": "a#0", "_score": 0.5, "fields": {"text": "Text.", "source_url": stored}}))
-    [hit] = kb.search("kb", "question", top_k=3, timeout=5)
+    [hit] = kb.search("kb", "question", top_k=3, timeout=20)
     assert hit.record.source_url == source_url
 
 
 def test_a_missing_namespace_is_empty_but_a_wrong_host_raises(serve: Serve) -> None:
     missing = serve(JSONResponse({"code": 5, "message": "Namespace not found", "details": []}, status_code=404))
-    assert missing.search("kb", "q", top_k=3, timeout=5) == []
-    assert missing.fetch("kb", ["a#0"], timeout=5) == {}
-    missing.delete("kb", ["a#0"], timeout=5)
+    assert missing.search("kb", "q", top_k=3, timeout=20) == []
+    assert missing.fetch("kb", ["a#0"], timeout=20) == {}
+    missing.delete("kb", ["a#0"], timeout=20)
     assert "404" in get_failure(serve(PlainTextResponse("no such page", status_code=404)))
 
 
@@ -272,7 +272,7 @@ def test_a_refused_connection_raises() -> None:
 
 def test_text_that_cannot_be_encoded_raises_knowledge_base_unavailable(serve: Serve) -> None:
     with pytest.raises(KnowledgeBaseUnavailable):
-        serve(hits()).search("kb", "lone surrogate \ud800", top_k=3, timeout=5)
+        serve(hits()).search("kb", "lone surrogate \ud800", top_k=3, timeout=20)
 
 
 FIRST_ANSWERS = """

@@ -78,7 +78,7 @@ def test_a_used_up_month_is_told_at_once(
 ) -> None:
     index.replies = [form(message)]
     with pytest.raises(KnowledgeBaseQuotaUsed, match=f"allowance of {allowance} for this month is used up"):
-        kb.search("kb", "q", top_k=3, timeout=5)
+        kb.search("kb", "q", top_k=3, timeout=20)
     assert len(index.requests) == 1
 
 
@@ -97,11 +97,11 @@ def test_a_rate_that_is_reached_is_tried_once_more(
     kb: KnowledgeBase, index: Index, form: Callable[[str], Response], message: str
 ) -> None:
     index.replies = [form(message), found()]
-    assert [hit.record.text for hit in kb.search("kb", "q", top_k=3, timeout=5)] == ["Merged."]
+    assert [hit.record.text for hit in kb.search("kb", "q", top_k=3, timeout=20)] == ["Merged."]
     assert len(index.requests) == 2
     index.replies = [form(message)]
     with pytest.raises(KnowledgeBaseBusy, match="429"):
-        kb.search("kb", "q", top_k=3, timeout=5)
+        kb.search("kb", "q", top_k=3, timeout=20)
     assert len(index.requests) == 4
 
 
@@ -110,7 +110,7 @@ def test_a_wait_that_exceeds_the_time_limit_is_not_begun(kb: KnowledgeBase, inde
     index.replies[0].headers["retry-after"] = "30"
     started = time.monotonic()
     with pytest.raises(KnowledgeBaseBusy) as raised:
-        kb.search("kb", "q", top_k=3, timeout=5)
+        kb.search("kb", "q", top_k=3, timeout=20)
     assert raised.value.retry_after == 30
     assert len(index.requests) == 1
     assert time.monotonic() - started < 3
@@ -127,14 +127,14 @@ def test_a_wait_that_exceeds_the_time_limit_is_not_begun(kb: KnowledgeBase, inde
 def test_a_full_plan_is_not_taken_for_a_wrong_key(kb: KnowledgeBase, index: Index, reply: Response, says: str) -> None:
     index.replies = [reply]
     with pytest.raises(KnowledgeBaseUnavailable, match=says):
-        kb.upsert("kb", [RECORD], timeout=5)
+        kb.upsert("kb", [RECORD], timeout=20)
 
 
 def test_a_patient_index_sends_the_same_request_again(kb: KnowledgeBase, index: Index) -> None:
     busy = limits.as_grpc(limits.TOKENS_A_MINUTE)
     index.replies = [busy, busy, busy, Response(status_code=201)]
     waits: list[int] = []
-    kb.patient(lambda _error, waited: waits.append(waited)).upsert("kb", [RECORD], timeout=5)
+    kb.patient(lambda _error, waited: waits.append(waited)).upsert("kb", [RECORD], timeout=20)
     assert waits == [0, 1, 2]
     assert len(set(index.requests)) == 1 and len(index.requests) == 4
 
@@ -146,7 +146,7 @@ def test_other_failures_do_not_wait(kb: KnowledgeBase, index: Index) -> None:
         raise AssertionError(error)
 
     with pytest.raises(KnowledgeBaseQuotaUsed):
-        kb.patient(wait).upsert("kb", [RECORD], timeout=5)
+        kb.patient(wait).upsert("kb", [RECORD], timeout=20)
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_each_request_needs_a_permit_and_none_is_repeated_behind_it(strict: Know
     index.replies = [failure, limits.as_grpc(limits.TOKENS_A_MINUTE), Response(status_code=201)]
     permits: list[int] = []
     kb = strict.patient(lambda _error, _waited: None, lambda _seconds: permits.append(len(index.requests)))
-    kb.upsert("kb", [RECORD], timeout=5)
+    kb.upsert("kb", [RECORD], timeout=20)
     assert permits == [0, 1, 2]
     assert len(index.requests) == 3
 
@@ -175,5 +175,5 @@ def test_without_a_permit_nothing_is_sent(strict: KnowledgeBase, index: Index) -
         raise LeaseLost("Another process has it.")
 
     with pytest.raises(LeaseLost):
-        strict.patient(lambda _error, _waited: None, refuse).upsert("kb", [RECORD], timeout=5)
+        strict.patient(lambda _error, _waited: None, refuse).upsert("kb", [RECORD], timeout=20)
     assert index.requests == []

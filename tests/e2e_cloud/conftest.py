@@ -213,4 +213,4 @@ def _fill_index(index_host: str) -> None:
         chunk_index=0,
         content_hash="h",
     )
-    pinecone.connect(host=index_host, api_key=lambda: "local").upsert("default_kb", [record], timeout=5)
+    pinecone.connect(host=index_host, api_key=lambda: "local").upsert("default_kb", [record], timeout=20)

@@ -30,7 +30,7 @@ WRONG_PATH = "/nowhere"  # the index answers 404 there, which is no empty namesp
 def knowledge_base(index_host: str) -> Iterator[KnowledgeBase]:
     records = pinecone.connect(host=index_host, api_key=lambda: "k")
     yield records
-    records.delete(f"{KB}.answers", list(records.list_ids(f"{KB}.answers", timeout=5)), timeout=5)
+    records.delete(f"{KB}.answers", list(records.list_ids(f"{KB}.answers", timeout=20)), timeout=20)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def learn(
     values = {"citations": (page,)} if page else {}
     answer = web_answer(f"M{number}", kb_id=KB, query=question, answer=f"It is so, says page {number}.", **values)
     keywords.index(*names, query_id=f"Q{number:03}", kb_id=KB, answer=answer)
-    Learning(keywords.store, AnswerIndex(records)).index_answer(answer, deadline=Deadline.after(5))
+    Learning(keywords.store, AnswerIndex(records)).index_answer(answer, deadline=Deadline.after(20))
     return answer
 
 
@@ -57,7 +57,7 @@ def found(retrieval: Retrieval, query: str) -> list[str]:
 
 
 def stored_ids(records: KnowledgeBase) -> list[str]:
-    return list(records.list_ids(f"{KB}.answers", timeout=5))
+    return list(records.list_ids(f"{KB}.answers", timeout=20))
 
 
 def test_an_answer_is_found_without_any_of_its_keywords(
@@ -82,10 +82,10 @@ def test_documents_and_stored_answers_do_not_see_each_other(
     keywords: Keywords, retrieval: Retrieval, knowledge_base: KnowledgeBase
 ) -> None:
     learn(keywords, knowledge_base, 1, "How do I bake sourdough bread?", "levain")
-    assert KB not in knowledge_base.record_counts(timeout=5)
-    assert not any("answers" in name for name in knowledge_base.record_counts(timeout=5))
-    assert not retrieval.has_knowledge_base(f"{KB}.answers", deadline=Deadline.after(5))
-    assert knowledge_base.search(KB, "sourdough bread", top_k=5, timeout=5) == []
+    assert KB not in knowledge_base.record_counts(timeout=20)
+    assert not any("answers" in name for name in knowledge_base.record_counts(timeout=20))
+    assert not retrieval.has_knowledge_base(f"{KB}.answers", deadline=Deadline.after(20))
+    assert knowledge_base.search(KB, "sourdough bread", top_k=5, timeout=20) == []
 
 
 def test_an_answer_whose_keywords_are_pruned_is_served_again_once_they_are_restored(
@@ -154,8 +154,8 @@ def private_answer(keywords: Keywords, knowledge_base: KnowledgeBase) -> WebAnsw
     """An answer that only ann may find, under a keyword that no search here shares."""
     answer = web_answer("P1", kb_id=KB, query="How do I bake sourdough bread?", answer="In an oven.", owner="ann")
     use = KeywordUse(kb_id=KB, query_id="Q1", session_id="S", answer=answer, caller="ann", is_private=True)
-    Learning(keywords.store).learn(["levain"], use, deadline=Deadline.after(5))
-    Learning(keywords.store, AnswerIndex(knowledge_base)).index_answer(answer, deadline=Deadline.after(5))
+    Learning(keywords.store).learn(["levain"], use, deadline=Deadline.after(20))
+    Learning(keywords.store, AnswerIndex(knowledge_base)).index_answer(answer, deadline=Deadline.after(20))
     return answer
 
 
@@ -171,7 +171,7 @@ def test_only_its_owner_finds_a_private_answer_by_meaning(
 def test_the_table_decides_whose_an_answer_is(
     retrieval: Retrieval, knowledge_base: KnowledgeBase, private_answer: WebAnswer, owner: str | None
 ) -> None:
-    AnswerIndex(knowledge_base).put(replace(private_answer, owner=owner), timeout=5)
+    AnswerIndex(knowledge_base).put(replace(private_answer, owner=owner), timeout=20)
     result = retrieval.search(KB, "bake sourdough bread", top_k=5, deadline=Deadline.after(20), caller=owner)
     assert result.passages == ()
 
@@ -183,7 +183,7 @@ def test_a_doubtful_answer_keeps_its_record_for_when_it_is_approved(
     doubt = keywords.table.update(
         schema.answer_key("M1"), expression="SET #doubters = :two", condition="", values={":two": {"ann", "bob"}}
     )
-    keywords.table.transact([doubt], deadline=Deadline.after(5))
+    keywords.table.transact([doubt], deadline=Deadline.after(20))
     assert found(retrieval, "bake sourdough bread") == []
     keywords.executor.shutdown()
     assert stored_ids(knowledge_base) == ["M1"]
@@ -193,7 +193,7 @@ def test_a_record_of_another_program_in_the_namespace_is_ignored(
     retrieval: Retrieval, knowledge_base: KnowledgeBase
 ) -> None:
     record = Record(id="x#0", text="sourdough", title="t", source_file_path="", chunk_index=0, content_hash="")
-    knowledge_base.upsert(f"{KB}.answers", [record], timeout=5)
+    knowledge_base.upsert(f"{KB}.answers", [record], timeout=20)
     assert found(retrieval, "sourdough") == []
 
 

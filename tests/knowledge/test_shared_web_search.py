@@ -120,12 +120,12 @@ def test_when_the_holder_dies_another_takes_over_after_the_lease(
 ) -> None:
     dead = SearchLeases(keywords.table)
     search_id = functions[0].web._web.identify("q", None, scope="kb")
-    dead.take(search_id, "dead", seconds=0.5, asked_at=utc_now(), deadline=Deadline.after(5))
+    dead.take(search_id, "dead", seconds=0.5, asked_at=utc_now(), deadline=Deadline.after(20))
     web.may_answer.set()
     results = list(threads.map(lambda one: one.ask(), functions))
     assert sorted(one.is_shared for one in results) == [False, True, True]
     assert len(web.requests) == 1
-    dead.share(search_id, "dead", b"late", seconds=9, deadline=Deadline.after(5))
+    dead.share(search_id, "dead", b"late", seconds=9, deadline=Deadline.after(20))
     [item] = keywords.items("SEARCH")
     assert item["result"]["answer"] == "Yes [1]."
 

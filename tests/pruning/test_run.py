@@ -63,7 +63,7 @@ def use(keywords: Keywords, text: str, times: int) -> None:
     for number in range(times):
         keyword_use = KeywordUse(kb_id="default_kb", query_id=f"U{number}", session_id=None, answer=None)
         keyword_id = keywords.id_of(text)
-        keywords.store.count_uses([keyword_id], keyword_use, deadline=Deadline.after(5))
+        keywords.store.count_uses([keyword_id], keyword_use, deadline=Deadline.after(20))
 
 
 def test_only_old_and_rarely_used_or_very_old_keywords_are_pruned(keywords: Keywords) -> None:
@@ -92,7 +92,7 @@ def test_a_pruned_keyword_is_not_found_and_its_associations_are_archived(keyword
     [association] = keywords.associations()
     assert (association["status"], association["pruned_run_id"]) == ("archived", report.run_id)
     assert "queue" not in head(keywords, "quantum computing")
-    record = pruner(keywords).get_run(report.run_id, deadline=Deadline.after(5))
+    record = pruner(keywords).get_run(report.run_id, deadline=Deadline.after(20))
     assert (record["pruned"], record["by"], record["max_age_days"], record["finished"]) == (1, "test", 90, True)
 
 
@@ -172,10 +172,10 @@ def test_a_restored_keyword_is_found_again_with_its_answers(keywords: Keywords) 
     before = keywords.words(), keywords.associations()
     run(keywords)
     keyword_id = head(keywords, "quantum computing")["keyword_id"]
-    assert pruner(keywords).restore_one(keyword_id, deadline=Deadline.after(5))
-    assert not pruner(keywords).restore_one(keyword_id, deadline=Deadline.after(5))
+    assert pruner(keywords).restore_one(keyword_id, deadline=Deadline.after(20))
+    assert not pruner(keywords).restore_one(keyword_id, deadline=Deadline.after(20))
     assert (keywords.words(), keywords.associations()) == before
-    [match] = keywords.lookup.find("default_kb", "quantum", deadline=Deadline.after(5))
+    [match] = keywords.lookup.find("default_kb", "quantum", deadline=Deadline.after(20))
     assert match.result_ids == ("R1",)
     assert run(keywords).counts.pruned == 0
 
@@ -187,7 +187,7 @@ def test_restoring_a_run_restores_all_its_keywords(keywords: Keywords) -> None:
         age(keywords, name, 100)
     report = run(keywords)
     by_hand = pruner(keywords).prune_one(
-        head(keywords, "pruned by hand")["keyword_id"], by="test", deadline=Deadline.after(5)
+        head(keywords, "pruned by hand")["keyword_id"], by="test", deadline=Deadline.after(20)
     )
     assert by_hand.counts.pruned == 1
     assert pruner(keywords).restore_run(report.run_id, deadline=Deadline.after(10)) == 5
@@ -198,9 +198,9 @@ def test_restoring_a_run_restores_all_its_keywords(keywords: Keywords) -> None:
 
 def test_unknown_runs_and_keywords_raise(keywords: Keywords) -> None:
     with pytest.raises(UnknownRun):
-        pruner(keywords).restore_run("R", deadline=Deadline.after(5))
+        pruner(keywords).restore_run("R", deadline=Deadline.after(20))
     with pytest.raises(UnknownKeyword):
-        pruner(keywords).prune_one("0" * 32, by="t", deadline=Deadline.after(5))
+        pruner(keywords).prune_one("0" * 32, by="t", deadline=Deadline.after(20))
 
 
 def test_answers_without_active_keywords_are_deleted_after_the_grace_period(keywords: Keywords) -> None:
@@ -220,7 +220,7 @@ def test_an_answer_whose_keyword_was_restored_is_kept(keywords: Keywords) -> Non
     keywords.index("alpha topic", answer=web_answer("R1"))
     age(keywords, "alpha topic", 100)
     run(keywords)
-    pruner(keywords).restore_one(head(keywords, "alpha topic")["keyword_id"], deadline=Deadline.after(5))
+    pruner(keywords).restore_one(head(keywords, "alpha topic")["keyword_id"], deadline=Deadline.after(20))
     report = pruner(keywords, grace_days=0).run(RULES, by="t", dry_run=False, deadline=Deadline.after(20))
     assert report.counts.answers_deleted == 0
     assert len(keywords.items("ANSWER")) == 1
@@ -275,7 +275,7 @@ def test_an_answer_learned_during_an_unfinished_pruning_is_found_afterwards(keyw
     keywords.index("popular topic", query_id="R-new", answer=web_answer("R-new"))
     run(keywords)
     assert keywords.find("popular") == ["popular topic"]
-    [match] = keywords.lookup.find("default_kb", "popular", deadline=Deadline.after(5))
+    [match] = keywords.lookup.find("default_kb", "popular", deadline=Deadline.after(20))
     assert match.result_ids == ("R-new",)
 
 
@@ -288,7 +288,7 @@ def delete_an_answer_after_its_read(keywords: Keywords) -> list[str]:
         for item in parsed["Responses"][keywords.table_name]:
             if not answer_keys and item["pk"]["S"].startswith("W#"):
                 answer_keys.append(item["pk"]["S"])
-                other_table.delete_many([{"pk": answer_keys[0], "sk": "ANSWER"}], deadline=Deadline.after(5))
+                other_table.delete_many([{"pk": answer_keys[0], "sk": "ANSWER"}], deadline=Deadline.after(20))
 
     keywords.client.meta.events.register("after-call.dynamodb.BatchGetItem", delete)
     return answer_keys

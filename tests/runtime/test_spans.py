@@ -45,7 +45,7 @@ def test_nothing_is_recorded_without_a_recorder() -> None:
 def test_facts_of_a_time_limited_call_belong_to_the_span_of_its_caller() -> None:
     spans: list[Span] = []
     with record_spans(spans.append), span("web"):
-        run_within(5, lambda: note(http_status=200))
+        run_within(20, lambda: note(http_status=200))
     assert spans[0].facts == {"http_status": 200}
 
 

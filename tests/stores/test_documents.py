@@ -49,7 +49,7 @@ class Documents:
 
     def take(self, holder: str = "H1", *, document_id: str = ID, seconds: float = 300.0) -> Lease | None:
         return self.leases.take(
-            KB, document_id, source_file_path=PATH, holder=holder, seconds=seconds, deadline=Deadline.after(5)
+            KB, document_id, source_file_path=PATH, holder=holder, seconds=seconds, deadline=Deadline.after(20)
         )
 
     def taken(self, holder: str = "H1", **options: Any) -> Lease:
@@ -59,27 +59,27 @@ class Documents:
 
     def keep(self, lease: Lease, next_chunk: int = 0, content_hash: str | None = "h2") -> Lease:
         return self.leases.keep(
-            lease, next_chunk=next_chunk, content_hash=content_hash, seconds=300.0, deadline=Deadline.after(5)
+            lease, next_chunk=next_chunk, content_hash=content_hash, seconds=300.0, deadline=Deadline.after(20)
         )
 
     def finish(self, lease: Lease, outcome: Outcome = LOADED) -> bool:
-        return self.leases.finish(lease, outcome, deadline=Deadline.after(5))
+        return self.leases.finish(lease, outcome, deadline=Deadline.after(20))
 
     def offer(self, document_id: str = ID, *, by: str = "key:ann", seconds: float = 900.0, **fields: Any) -> bool:
         defaults = {"source_file_path": PATH, "groups": None, "upload_id": by[4:], "known": self.find(document_id)}
         return self.store.request_upload(
-            KB, document_id, uploaded_by=by, seconds=seconds, deadline=Deadline.after(5), **(defaults | fields)
+            KB, document_id, uploaded_by=by, seconds=seconds, deadline=Deadline.after(20), **(defaults | fields)
         )
 
     def find(self, document_id: str = ID) -> DocumentEntry | None:
-        return self.store.find(KB, document_id, deadline=Deadline.after(5))
+        return self.store.find(KB, document_id, deadline=Deadline.after(20))
 
     def state(self, document_id: str = ID) -> DocumentState | None:
         entry = self.find(document_id)
         return entry and entry.state
 
     def page(self, **options: Any) -> Sequence[DocumentEntry]:
-        return self.store.list(KB, deadline=Deadline.after(5), **({"limit": 100} | options))
+        return self.store.list(KB, deadline=Deadline.after(20), **({"limit": 100} | options))
 
     def items(self) -> list[dict[str, Any]]:
         return [from_item(item) for item in self.client.scan(TableName=self.name)["Items"]]
@@ -139,11 +139,11 @@ def test_a_lease_that_ended_is_taken_over_with_its_checkpoint_and_the_former_hol
     for lost in (
         lambda: documents.keep(former, next_chunk=192),
         lambda: documents.finish(former),
-        lambda: documents.leases.remove(former, deadline=Deadline.after(5)),
+        lambda: documents.leases.remove(former, deadline=Deadline.after(20)),
     ):
         with pytest.raises(LeaseLost):
             lost()
-    documents.leases.release(former, "late", deadline=Deadline.after(5))
+    documents.leases.release(former, "late", deadline=Deadline.after(20))
     assert documents.take("H3") is None
     assert documents.keep(lease, next_chunk=192).next_chunk == 192
 
@@ -160,7 +160,7 @@ def test_holders_that_end_without_a_word_are_counted_until_one_writes(documents:
 
 def test_a_lease_is_released_for_whoever_goes_on(documents: Documents) -> None:
     lease = documents.keep(documents.taken(), next_chunk=96)
-    documents.leases.release(lease, "The index takes no more for now.", deadline=Deadline.after(5))
+    documents.leases.release(lease, "The index takes no more for now.", deadline=Deadline.after(20))
     entry = documents.find()
     assert entry is not None
     assert (entry.state, entry.reason) == (DocumentState.LOADING, "The index takes no more for now.")
@@ -183,8 +183,8 @@ def test_repeated_writes_have_effect_once(documents: Documents) -> None:
     assert documents.finish(first)
     assert documents.finish(first)
     lease = documents.taken("H2")
-    assert documents.leases.remove(lease, deadline=Deadline.after(5))
-    assert documents.leases.remove(lease, deadline=Deadline.after(5))
+    assert documents.leases.remove(lease, deadline=Deadline.after(20))
+    assert documents.leases.remove(lease, deadline=Deadline.after(20))
     assert documents.items() == []
 
 
@@ -252,9 +252,9 @@ def test_a_document_that_is_gone_is_forgotten_unless_an_upload_is_awaited(docume
     lease = documents.taken("H2")
     documents.offer()
     assert documents.take("H3") is None
-    assert not documents.leases.remove(lease, deadline=Deadline.after(5))
+    assert not documents.leases.remove(lease, deadline=Deadline.after(20))
     for _ in range(2):
-        assert documents.leases.remove(lease, deadline=Deadline.after(5))
+        assert documents.leases.remove(lease, deadline=Deadline.after(20))
     entry = documents.find()
     assert entry is not None
     assert (entry.state, entry.content_hash, entry.chunk_count) == (DocumentState.QUEUED, None, 0)
@@ -266,7 +266,7 @@ def test_a_form_that_was_used_is_not_awaited_any_more_when_its_document_goes(doc
     documents.offer()
     documents.finish(documents.taken(), replace(LOADED, modified_at=1_005.0))
     documents.clock.now += 10
-    assert documents.leases.remove(documents.taken("H2"), deadline=Deadline.after(5))
+    assert documents.leases.remove(documents.taken("H2"), deadline=Deadline.after(20))
     assert documents.items() == []
 
 
@@ -302,7 +302,7 @@ def test_an_upload_is_not_allowed_on_the_strength_of_groups_that_have_changed(do
     assert entry is not None
     assert (entry.state, entry.groups) == (DocumentState.LOADED, {"hr", "board"})
     assert documents.offer(by="key:hanna")
-    documents.leases.remove(documents.taken("H2"), deadline=Deadline.after(5))
+    documents.leases.remove(documents.taken("H2"), deadline=Deadline.after(20))
     assert documents.offer(by="key:hanna", groups=frozenset({"hr"}))
     documents.clock.now += 900
     assert documents.offer(by="key:mary", known=None)  # the upload that was allowed never came
@@ -336,7 +336,7 @@ def test_a_caller_is_forgotten_and_the_documents_stay(documents: Documents) -> N
     documents.offer("d-2")
     documents.offer("d-3", by="key:bob")
     documents.finish(documents.taken(document_id="d-2"), replace(LOADED, upload_id="ann"))
-    deadline = Deadline.after(5)
+    deadline = Deadline.after(20)
     assert documents.store.list_by_uploader("key:ann", deadline=deadline) == [(KB, "d-1"), (KB, "d-2")]
     assert documents.store.forget_uploader("key:ann", deadline=deadline) == 2
     assert documents.store.forget_uploader("key:ann", deadline=deadline) == 0
@@ -352,4 +352,4 @@ def test_a_client_of_the_function_reads_the_table(
     documents: Documents, dynamodb_url: str, settings: dict[str, str]
 ) -> None:
     store = DocumentStore(Table(dynamodb.connect(endpoint_url=dynamodb_url), settings["DOCUMENTS_TABLE"]))
-    assert store.find(KB, ID, deadline=Deadline.after(5)) is None
+    assert store.find(KB, ID, deadline=Deadline.after(20)) is None

@@ -56,7 +56,7 @@ def test_a_lost_response_is_retried_as_long_as_there_is_time() -> None:
 
 
 def test_an_error_of_the_encryption_is_final() -> None:
-    assert retry_within(Deadline.after(5), "table")(SSLError(endpoint_url=URL, error="bad certificate")) is None
+    assert retry_within(Deadline.after(20), "table")(SSLError(endpoint_url=URL, error="bad certificate")) is None
 
 
 # `ThrottlingReasons` and the codes are those of botocore's model of DynamoDB; a transaction names them by its actions.
@@ -78,7 +78,7 @@ THROTTLED: list[dict[str, Any]] = [
 def test_throttling_is_logged_once_for_each_call(response: Any, caplog: pytest.LogCaptureFixture) -> None:
     error = ClientError(response, "UpdateItem")
     with caplog.at_level(logging.WARNING):
-        retry_after = retry_within(Deadline.after(5), "keywords")
+        retry_after = retry_within(Deadline.after(20), "keywords")
         assert [retry_after(error) for _ in range(3)] == [0.0] * 3
     (line,) = caplog.records
     assert (line.message, vars(line)["table"], vars(line)["operation"]) == (
@@ -92,7 +92,7 @@ def test_throttling_is_logged_once_for_each_call(response: Any, caplog: pytest.L
 
 @pytest.mark.parametrize("code", ["ConditionalCheckFailedException", "TransactionConflictException", "ValidationError"])
 def test_other_errors_are_not_logged_as_throttling(code: str, caplog: pytest.LogCaptureFixture) -> None:
-    retry_within(Deadline.after(5), "keywords")(ClientError({"Error": {"Code": code}}, "PutItem"))
+    retry_within(Deadline.after(20), "keywords")(ClientError({"Error": {"Code": code}}, "PutItem"))
     assert caplog.records == []
 
 

@@ -48,10 +48,10 @@ def test_identical_concurrent_calls_count_once(keywords: Keywords) -> None:
 def test_a_failed_condition_names_its_action(keywords: Keywords) -> None:
     table = keywords.table
     item = {"pk": "X", "sk": "1"}
-    assert table.put_new(item, deadline=Deadline.after(5))
-    assert not table.put_new(item, deadline=Deadline.after(5))
+    assert table.put_new(item, deadline=Deadline.after(20))
+    assert not table.put_new(item, deadline=Deadline.after(20))
     with pytest.raises(ConditionFailed) as failure:
-        table.transact([table.new_item({"pk": "X", "sk": "2"}), table.new_item(item)], deadline=Deadline.after(5))
+        table.transact([table.new_item({"pk": "X", "sk": "2"}), table.new_item(item)], deadline=Deadline.after(20))
     assert failure.value.positions == (1,)
     assert [stored["sk"] for stored in keywords.items()] == ["1"]
 

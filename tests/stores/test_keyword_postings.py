@@ -158,7 +158,7 @@ def test_a_keyword_of_an_earlier_version_is_found_and_moved(keywords: Keywords, 
     assert keywords.find(text) == [text]
     assert (run(keywords), keywords.words()) == (0, moved)
     requests = operations(keywords)
-    [match] = keywords.lookup.find("default_kb", text, deadline=Deadline.after(5))
+    [match] = keywords.lookup.find("default_kb", text, deadline=Deadline.after(20))
     # The head of a keyword that was moved names no answers: they are queried.
     assert (match.result_ids, requests) == (("R1",), {"BatchGetItem": 2, "Query": 1})
 
@@ -217,7 +217,7 @@ def test_keywords_of_both_kinds_are_found_until_all_are_moved(keywords: Keywords
     keywords.index("quantum computing", query_id="Q3", answer=web_answer("R3"))  # learned again where it is
     for expected in (1, 0):
         assert set(keywords.find("quantum")) == {"quantum chemistry", "quantum computing"}
-        matches = keywords.lookup.find("default_kb", "quantum computing", deadline=Deadline.after(5))
+        matches = keywords.lookup.find("default_kb", "quantum computing", deadline=Deadline.after(20))
         assert [match.result_ids for match in matches] == [("R3", "R1"), ("R2",)]
         assert run(keywords) == expected
 
@@ -239,7 +239,7 @@ def test_answers_that_a_head_does_not_name_are_queried(keywords: Keywords) -> No
         keywords.index("alpha", query_id=f"Q{number:02}", kb_id=scope, answer=web_answer(f"R{number:02}", kb_id=scope))
     assert "newest_answers" not in head(keywords, "alpha")
     for scope in (0, 1):
-        [match] = keywords.lookup.find(f"kb{scope}", "alpha", deadline=Deadline.after(5))
+        [match] = keywords.lookup.find(f"kb{scope}", "alpha", deadline=Deadline.after(20))
         assert match.result_ids == tuple(f"R{number:02}" for number in range(18 + scope, -1, -2))
 
 
@@ -247,7 +247,7 @@ def test_the_newest_answers_of_a_keyword_stay_named(keywords: Keywords) -> None:
     for number in range(3 * ASSOCIATIONS_PER_KEYWORD):
         keywords.index("alpha", query_id=f"Q{number:02}", answer=web_answer(f"R{number:02}"))
     requests = operations(keywords)
-    [match] = keywords.lookup.find("default_kb", "alpha", deadline=Deadline.after(5))
+    [match] = keywords.lookup.find("default_kb", "alpha", deadline=Deadline.after(20))
     assert match.result_ids == tuple(f"R{number}" for number in range(29, 19, -1))
     assert requests == {"BatchGetItem": 2}
 
@@ -261,7 +261,7 @@ def test_no_answer_and_no_posting_is_lost_when_many_learn_at_once(keywords: Keyw
 
     with ThreadPoolExecutor(16) as executor:
         list(executor.map(learn, range(32)))
-    [first, *_] = keywords.lookup.find("default_kb", "alpha", deadline=Deadline.after(5))
+    [first, *_] = keywords.lookup.find("default_kb", "alpha", deadline=Deadline.after(20))
     assert (first.keyword_text, first.usage_count) == ("alpha", 32)
     assert first.result_ids == tuple(f"R{number:02}" for number in range(31, 21, -1))
     by_keyword = Counter(one.keyword_id for _, one in keywords.words() if one.stem.startswith("alp"))

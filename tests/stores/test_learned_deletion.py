@@ -100,11 +100,11 @@ def test_a_session_takes_private_answers_along_and_the_words_of_shared_ones(keyw
     teach(keywords, "optics", number=3, is_private=True, session_id="another")
     assert delete(keywords, session_id=f"S-{ANN}", with_shared=False) == (1, 1)
     assert results(keywords, "quantum computing") == {"R1"}
-    [answer] = keywords.store.get_answers(["R1"], deadline=Deadline.after(5))
+    [answer] = keywords.store.get_answers(["R1"], deadline=Deadline.after(20))
     assert (answer.query, answer.answer) == ("", "It is used for chemistry. [1]")
     assert results(keywords, "optics", caller=ANN) == {"R3"}
     teach(keywords, "physics")  # a query that still runs does not bring the words back
-    assert keywords.store.get_answers(["R1"], deadline=Deadline.after(5))[0].query == ""
+    assert keywords.store.get_answers(["R1"], deadline=Deadline.after(20))[0].query == ""
     assert delete(keywords) == (3, 2)
 
 
@@ -200,7 +200,7 @@ def test_what_is_archived_holds_no_text_of_a_question(keywords: Keywords) -> Non
     question = web_answer().query
     teach(keywords, "quantum computing", "chemistry")
     prune_one(keywords, "chemistry")
-    assert keywords.store.get_answers(["R1"], deadline=Deadline.after(5))[0].query == question
+    assert keywords.store.get_answers(["R1"], deadline=Deadline.after(20))[0].query == question
     prune_one(keywords, "quantum computing")
     assert question not in str(keywords.items())
     [head] = [item for item in keywords.heads() if item["keyword_text"] == "chemistry"]

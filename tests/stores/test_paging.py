@@ -43,19 +43,19 @@ def table(requests: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Tabl
 
 
 def test_an_empty_key_ends_a_read_of_a_partition(table: Table, requests: list[str]) -> None:
-    items = table.query_all(partition="P", begins_with="", limit=None, deadline=Deadline.after(5))
+    items = table.query_all(partition="P", begins_with="", limit=None, deadline=Deadline.after(20))
     assert (items, len(requests)) == ([{"pk": "P", "sk": "1"}], 1)
 
 
 def test_an_empty_key_ends_a_page_of_an_index(table: Table, requests: list[str]) -> None:
     index = schema.KEYWORDS.indexes[0]
     items = table.query_index(
-        index, partition="P", position=lambda item: (item["sk"],), after=None, limit=9, deadline=Deadline.after(5)
+        index, partition="P", position=lambda item: (item["sk"],), after=None, limit=9, deadline=Deadline.after(20)
     )
     assert (items, len(requests)) == ([{"pk": "P", "sk": "1"}], 1)
 
 
 def test_an_empty_key_ends_an_iteration_over_an_index(table: Table, requests: list[str]) -> None:
     index = schema.KEYWORDS.indexes[0]
-    items = table.iter_oldest(index, partition="P", before="9", page=9, deadline=Deadline.after(5))
+    items = table.iter_oldest(index, partition="P", before="9", page=9, deadline=Deadline.after(20))
     assert (list(items), len(requests)) == ([{"pk": "P", "sk": "1"}], 1)

@@ -22,15 +22,15 @@ RUNS = OtherSearch(result=None, is_too_large=False)
 
 def take(leases: SearchLeases, holder: str, *, seconds: float = 60.0, minutes_ago: float = 1.0) -> OtherSearch | None:
     asked_at = utc_now() - timedelta(minutes=minutes_ago)
-    return leases.take(ID, holder, seconds=seconds, asked_at=asked_at, deadline=Deadline.after(5))
+    return leases.take(ID, holder, seconds=seconds, asked_at=asked_at, deadline=Deadline.after(20))
 
 
 def look(leases: SearchLeases) -> OtherSearch | None:
-    return leases.look(ID, asked_at=utc_now() - timedelta(minutes=1), deadline=Deadline.after(5))
+    return leases.look(ID, asked_at=utc_now() - timedelta(minutes=1), deadline=Deadline.after(20))
 
 
 def share(leases: SearchLeases, holder: str, result: bytes, *, seconds: float = 60.0) -> None:
-    leases.share(ID, holder, result, seconds=seconds, deadline=Deadline.after(5))
+    leases.share(ID, holder, result, seconds=seconds, deadline=Deadline.after(20))
 
 
 def test_of_many_clients_one_takes_the_lease(keywords: Keywords, dynamodb_url: str) -> None:
@@ -65,9 +65,9 @@ def test_a_lease_ends_by_its_own_time_and_its_holder_has_no_more_say(keywords: K
     assert look(leases) is None
     assert take(leases, "H2") is None
     share(leases, "H1", b"late")
-    leases.release(ID, "H1", deadline=Deadline.after(5))
+    leases.release(ID, "H1", deadline=Deadline.after(20))
     assert look(leases) == RUNS
-    leases.release(ID, "H2", deadline=Deadline.after(5))
+    leases.release(ID, "H2", deadline=Deadline.after(20))
     assert look(leases) is None
     assert keywords.items() == []
 

@@ -30,7 +30,7 @@ def client(settings: dict[str, str]) -> Client:
             chunk_index=0,
             content_hash="h",
         )
-        knowledge_bases.upsert(kb_id, [record], timeout=5)
+        knowledge_bases.upsert(kb_id, [record], timeout=20)
     limit_callers(settings, {"key:local": ["default_kb", OTHER], "key:single": ["default_kb"]})
     client = Client(make_api(settings))
     for caller in ("local", "single"):  # so that the first turn knows what they may use

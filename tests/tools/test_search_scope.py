@@ -31,7 +31,7 @@ def make_workspace(*seen: Groups, earlier: Groups = (), learning: LearningMode =
         has_knowledge_base=lambda _: True,
         web=None,
         learning=UNUSED,
-        deadline=Deadline.after(5),
+        deadline=Deadline.after(20),
         background=UNUSED,
     )
     source = SourceType.KNOWLEDGE_BASE

@@ -106,12 +106,12 @@ class Bench:
 
     def entry(self, path: str) -> DocumentEntry | None:
         with self.unseen():
-            return self.store.find(self.kb_id, document_id(path), deadline=Deadline.after(5))
+            return self.store.find(self.kb_id, document_id(path), deadline=Deadline.after(20))
 
     def stored(self, path: str) -> dict[str, Record]:
         """The chunks of a document in the index, by their ids."""
-        ids = list(self.kb.list_ids(self.kb_id, prefix=f"{document_id(path)}#", timeout=5))
-        return self.kb.fetch(self.kb_id, ids, timeout=5)
+        ids = list(self.kb.list_ids(self.kb_id, prefix=f"{document_id(path)}#", timeout=20))
+        return self.kb.fetch(self.kb_id, ids, timeout=20)
 
     def fingerprint(self, path: str) -> dict[str, tuple[str, str]]:
         return {key: (record.text, record.content_hash) for key, record in self.stored(path).items()}

@@ -29,7 +29,7 @@ def ask(bench: Bench, caller: str) -> None:
         groups=None,
         known=bench.entry(PATH),
         seconds=900,
-        deadline=Deadline.after(5),
+        deadline=Deadline.after(20),
     )
 
 
@@ -105,9 +105,9 @@ def test_what_only_the_index_holds_is_not_replaced_either(bench: Bench) -> None:
             source_file_path=PATH,
             holder="H",
             seconds=300,
-            deadline=Deadline.after(5),
+            deadline=Deadline.after(20),
         ),
-        deadline=Deadline.after(5),
+        deadline=Deadline.after(20),
     )
     upload(bench, "mary", text("public", 4))
     assert entry(bench).state is DocumentState.SKIPPED

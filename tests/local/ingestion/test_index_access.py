@@ -42,7 +42,7 @@ def ingest(book: Path, data_dir: Path, **env: str) -> Result:
 
 
 def is_loaded(index: str) -> bool:
-    hits = pinecone.connect(host=index, api_key=lambda: "k").search("default_kb", "lamp", top_k=3, timeout=5)
+    hits = pinecone.connect(host=index, api_key=lambda: "k").search("default_kb", "lamp", top_k=3, timeout=20)
     return bool(hits)
 
 

@@ -87,7 +87,7 @@ def run(
 
 
 def stored(kb: KnowledgeBase) -> int:
-    return len(list(kb.list_ids("lamps", timeout=5)))
+    return len(list(kb.list_ids("lamps", timeout=20)))
 
 
 def test_the_tokens_of_a_minute_are_waited_for(
@@ -176,7 +176,7 @@ def test_a_used_up_month_ends_the_run_and_the_next_one_goes_on(
 
 
 def texts(kb: KnowledgeBase) -> dict[str, str]:
-    records = kb.fetch("lamps", list(kb.list_ids("lamps", timeout=5)), timeout=5)
+    records = kb.fetch("lamps", list(kb.list_ids("lamps", timeout=20)), timeout=20)
     return {record_id: record.text for record_id, record in records.items()}
 
 

@@ -113,7 +113,7 @@ def run(
 
 
 def stored_records(kb: KnowledgeBase, kb_id: str) -> dict[str, Record]:
-    return kb.fetch(kb_id, list(kb.list_ids(kb_id, timeout=5)), timeout=5)
+    return kb.fetch(kb_id, list(kb.list_ids(kb_id, timeout=20)), timeout=20)
 
 
 def chunks_by_file(kb: KnowledgeBase, kb_id: str) -> dict[str, list[str]]:
@@ -140,7 +140,7 @@ def test_files_of_every_type_are_loaded_with_all_citation_data(kb: KnowledgeBase
     assert (merging.title, merging.chapter, merging.chunk_index) == ("Keywords", "Keywords › Merging", 1)
     assert merging.source_file_path == "docs/keywords.md"
     assert records[f"{document_id('docs/book.pdf')}#1"].page_number == 2
-    assert kb.search(kb_id, "duplicates merged", top_k=1, timeout=5)[0].record == merging
+    assert kb.search(kb_id, "duplicates merged", top_k=1, timeout=20)[0].record == merging
 
 
 def test_unchanged_files_write_nothing(wire: Wire, kb: KnowledgeBase, kb_id: str, docs: Path) -> None:

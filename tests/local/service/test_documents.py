@@ -43,7 +43,7 @@ def documents(tmp_path: Path, table: Table) -> Iterator[LocalDocuments]:
 
 def take(table: Table, holder: str) -> Lease | None:
     return DocumentLeases(table).take(
-        KB, document_id(NAME), source_file_path=NAME, holder=holder, seconds=300, deadline=Deadline.after(5)
+        KB, document_id(NAME), source_file_path=NAME, holder=holder, seconds=300, deadline=Deadline.after(20)
     )
 
 
@@ -54,7 +54,7 @@ def messages(documents: LocalDocuments, *, again: bool = True) -> list[dict[str,
 def test_what_a_dead_holder_had_goes_on_where_it_was(table: Table) -> None:
     leases, lease = DocumentLeases(table), take(table, "dead")
     assert lease is not None and take(table, "other") is None
-    leases.keep(lease, next_chunk=96, content_hash="h", seconds=300, deadline=Deadline.after(5))
+    leases.keep(lease, next_chunk=96, content_hash="h", seconds=300, deadline=Deadline.after(20))
     release_dead(table, ["elsewhere", KB])
     taken = take(table, "alive")
     assert taken is not None and (taken.next_chunk, taken.content_hash) == (96, "h")
@@ -71,7 +71,7 @@ def test_a_change_is_settled_when_its_document_is_done(documents: LocalDocuments
     documents._settle([message])  # its loading goes on with another message
     assert len(messages(documents)) == 1 and told == []
     outcome = Outcome(state=DocumentState.LOADED, chunk_count=1, modified_at=1.0)
-    DocumentLeases(table).finish(lease, outcome, deadline=Deadline.after(5))
+    DocumentLeases(table).finish(lease, outcome, deadline=Deadline.after(20))
     documents._settle([{"Body": json.dumps({"bucket": "b", "key": f"{KB}/{NAME}"})}])
     assert messages(documents) == []
     [(kb_id, name, entry)] = told
@@ -97,7 +97,7 @@ def test_a_sidecar_and_an_object_that_is_no_document_are_not_told_of_as_removed(
     lease = take(table, "h")
     assert lease is not None
     outcome = Outcome(state=DocumentState.LOADED, chunk_count=1, modified_at=1.0)
-    DocumentLeases(table).finish(lease, outcome, deadline=Deadline.after(5))
+    DocumentLeases(table).finish(lease, outcome, deadline=Deadline.after(20))
     told: list[tuple[str, str, DocumentState | None]] = []
     documents.listen(lambda kb_id, name, entry: told.append((kb_id, name, entry and entry.state)))
     documents._settle(messages(documents))
