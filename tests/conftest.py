@@ -18,6 +18,7 @@ from gleaner.api.app import Api
 from gleaner.application import build_api
 from gleaner.clients import pinecone
 from gleaner.model import ANSWERS_SUFFIX, Record, utc_now
+from gleaner.runtime import deadline
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.settings import Settings
 from gleaner.stores.access import AccessStore
@@ -37,6 +38,7 @@ from tests.doubles.event_stream import Reader, read_parts
 from tests.doubles.faulty_store import FaultyStore
 from tests.doubles.scripted_model import ScriptedModel
 from tests.doubles.scripted_web import ScriptedWeb
+from tests.doubles.still_clock import StillClock
 from tests.run_directory import share
 from tests.stored_items import read_item
 from tests.table_pool import TablePool
@@ -323,6 +325,14 @@ def items(settings: dict[str, str]) -> Any:
         return [item for item in map(read_item, response["Items"]) if item.get("pk") != LAYOUT_KEY["pk"]]
 
     return read
+
+
+@pytest.fixture
+def still_clock(monkeypatch: pytest.MonkeyPatch) -> StillClock:
+    """The clock of all deadlines, which stands still unless the test moves it."""
+    clock = StillClock()
+    monkeypatch.setattr(deadline, "time", clock)
+    return clock
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import time
+import threading
 import tracemalloc
 import zlib
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 
 from tests.conftest import Client, limit_callers, make_api, proxy_event
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
+from tests.doubles.still_clock import StillClock
 
 CHAT = "/api/chat/query"
 
@@ -373,26 +374,29 @@ def test_a_knowledge_base_outside_the_callers_list_is_refused(settings: dict[str
 
 
 def test_a_hanging_model_ends_in_a_504_from_the_function(settings: dict[str, str], model: ScriptedModel) -> None:
+    is_over, waits = threading.Event(), []
+
     def hang(_request: dict[str, Any]) -> dict[str, Any]:
-        time.sleep(1.5)
+        waits.append(is_over.wait(60))
         return calls(search())
 
     model.plays(hang)
     client = Client(make_api(settings | {"QUERY_DEADLINE_SECONDS": "0.7"}))
-    started_at = time.monotonic()
     status, problem = client.ask()
+    assert waits == []  # the function did not wait for the model
+    is_over.set()
     assert (status, problem["type"]) == (504, "urn:gleaner:problem:deadline-exceeded")
-    assert time.monotonic() - started_at < 1.4
 
 
-@pytest.mark.slow  # leaves more than a second for the answer: a busy machine needs it
-def test_the_answer_is_forced_when_little_time_is_left(settings: dict[str, str], model: ScriptedModel) -> None:
+def test_the_answer_is_forced_when_little_time_is_left(
+    settings: dict[str, str], model: ScriptedModel, still_clock: StillClock
+) -> None:
     def slow_search(_request: dict[str, Any]) -> dict[str, Any]:
-        time.sleep(5)
+        still_clock.move(18)
         return calls(search())
 
     model.plays(slow_search, calls(answer()))
-    client = Client(make_api(settings | {"QUERY_DEADLINE_SECONDS": "8"}))
+    client = Client(make_api(settings | {"QUERY_DEADLINE_SECONDS": "25"}))
     status, body = client.ask()
     assert (status, body["status"]) == (200, "fallback")
     assert [tool["function"]["name"] for tool in model.requests[1]["tools"]] == ["generate_response"]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from gleaner.clients import pinecone
 from gleaner.clients.answer_index import AnswerIndex
 from gleaner.clients.pinecone import KnowledgeBase
+from gleaner.clients.pinecone_hits import Hits, read_hits
 from gleaner.knowledge.retrieval import Retrieval
 from gleaner.model import Passage, SourceType, utc_now
 from gleaner.runtime.deadline import Deadline
+from tests.doubles.still_clock import StillClock
 from tests.keyword_fixtures import Keywords, web_answer
 
 KB = "empty_kb"
@@ -43,6 +46,22 @@ def learn(keywords: Keywords, query: str, *words: str, number: int = 0, **values
 
 def search(retrieval: Retrieval, query: str, top_k: int = 5) -> tuple[Passage, ...]:
     return retrieval.search(KB, query, top_k=top_k, deadline=Deadline.after(20)).passages
+
+
+@pytest.mark.parametrize(("seconds", "limit"), [(4.0, 2.0), (60.0, 5.0)])
+def test_a_search_leaves_at_least_half_of_the_time(
+    keywords: Keywords, still_clock: StillClock, seconds: float, limit: float
+) -> None:
+    limits: list[float] = []
+
+    class Noting:
+        def search(self, *_: object, timeout: float, **__: object) -> Hits:
+            limits.append(timeout)
+            return read_hits(())
+
+    knowledge_base: Any = Noting()
+    make_retrieval(keywords, knowledge_base).search(KB, "moors", top_k=5, deadline=Deadline.after(seconds))
+    assert limits == [pytest.approx(limit)] * 2  # of the knowledge base, and of what was learned for it
 
 
 def test_an_answer_has_what_is_needed_to_judge_and_cite_it(keywords: Keywords, retrieval: Retrieval) -> None:
