@@ -7,12 +7,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from aws_lambda_powertools import Logger, Metrics, Tracer
 
 from gleaner.application import build_api
+from gleaner.knowledge import shared_web_search
+from gleaner.knowledge.shared_web_search import SharingLimits
 from gleaner.runtime.settings import Settings
 from tests.conftest import Client
 from tests.doubles.faulty_store import FaultyStore
@@ -82,8 +86,9 @@ class Function:
 def ask_both(settings: dict[str, str], model: ScriptedModel, web: SlowWeb, *callers: str, **body: Any) -> list[Any]:
     """The answers of two functions to the same question at once; the second is asked when the first has searched."""
     model.plays(turn)
-    functions = [Function(settings, f"f{number}") for number in range(2)]
-    with ThreadPoolExecutor(2) as threads:
+    patient = partial(SharingLimits, store=20.0)  # a busy machine needs longer for a request of the lease
+    with patch.object(shared_web_search, "SharingLimits", patient), ThreadPoolExecutor(2) as threads:
+        functions = [Function(settings, f"f{number}") for number in range(2)]
         first = threads.submit(functions[0].ask, callers[0], **body)
         assert web.asked.acquire(timeout=20)
         second = threads.submit(functions[1].ask, callers[1], **body)

@@ -6,7 +6,7 @@ import asyncio
 import multiprocessing
 import os
 import signal
-import time
+import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.process import BaseProcess
@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gleaner.clients import perplexity
 from gleaner.knowledge.shared_web_search import SharedWebSearch, SharingLimits
+from gleaner.model import utc_now
 from gleaner.stores.dynamodb import Table, connect
 from gleaner.stores.search_leases import SearchLeases
 from gleaner_local.aws import ministack
@@ -31,15 +32,35 @@ _spawn = multiprocessing.get_context("spawn")
 SEARCH_SECONDS = 2.0  # of the web
 
 
-def search(store_url: str, table_name: str, web_url: str, seconds: float, start: Any, results: Any) -> None:
+class Starter:
+    """Lets processes begin when all of them are ready."""
+
+    def __init__(self) -> None:
+        self.asked_at = utc_now()  # of all: some may be late to search
+        self._ready = _spawn.Semaphore(0)
+        self._begin = _spawn.Event()
+
+    def wait(self) -> None:
+        """Wait in a process until it may begin."""
+        self._ready.release()
+        assert self._begin.wait(120)
+
+    def start(self, count: int) -> None:
+        """Let so many processes begin."""
+        for _ in range(count):
+            assert self._ready.acquire(timeout=120)
+        self._begin.set()
+
+
+def search(store_url: str, table_name: str, web_url: str, seconds: float, starter: Starter, results: Any) -> None:
     """What each process does: search when all are ready, and report whether it paid."""
     os.environ.update(ministack.CREDENTIALS)
     leases = SearchLeases(Table(connect(endpoint_url=store_url), table_name))
     web = perplexity.connect(base_url=web_url, api_key=lambda: "k", model="m", instructions="i")
     with ThreadPoolExecutor(2) as executor:
         asking = Function(SharedWebSearch(web, leases, SharingLimits(store=20.0)), executor)
-        start.wait(60)
-        found = asking.ask("When was it released?", seconds=seconds)
+        starter.wait()
+        found = asking.ask("When was it released?", seconds=seconds, asked_at=starter.asked_at)
         results.put((found.answer, found.is_shared, dict(asking.faults)))
 
 
@@ -67,11 +88,14 @@ def _after(seconds: float, send: Send) -> Send:
     return send_later
 
 
-def begin(count: int, where: Mapping[str, str], seconds: float, start: Any, results: Any) -> list[BaseProcess]:
-    arguments = (where["store"], where["table"], where["web"], seconds, start, results)
+def begin(count: int, where: Mapping[str, str], seconds: float, results: Any) -> list[BaseProcess]:
+    """Start processes that search at once."""
+    starter = Starter()
+    arguments = (where["store"], where["table"], where["web"], seconds, starter, results)
     processes: list[BaseProcess] = [_spawn.Process(target=search, args=arguments, daemon=True) for _ in range(count)]
     for process in processes:
         process.start()
+    starter.start(count)
     return processes
 
 
@@ -80,10 +104,8 @@ def test_processes_that_ask_at_once_pay_for_one_search(
 ) -> None:
     web, url = slow_web
     where = {"store": dynamodb_url, "table": keywords.table_name, "web": url}
-    start, results = _spawn.Event(), _spawn.Queue()
-    begin(6, where, 20.0, start, results)
-    time.sleep(5)
-    start.set()
+    results = _spawn.Queue()
+    begin(6, where, 20.0, results)
     reports = [results.get(timeout=60) for _ in range(6)]
     assert len(web.requests) == 1
     assert sorted(reports, key=lambda report: report[1]) == [
@@ -97,15 +119,20 @@ def test_when_the_process_that_searches_is_killed_another_takes_over(
 ) -> None:
     web, url = slow_web
     where = {"store": dynamodb_url, "table": keywords.table_name, "web": url}
-    started, results = _spawn.Event(), _spawn.Queue()
-    started.set()
-    [holder] = begin(1, where, 4.0, started, results)
-    deadline = time.monotonic() + 60
-    while not web.requests and time.monotonic() < deadline:
-        time.sleep(0.02)
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        is_asked.set()
+        may_answer.wait(60)
+
+    web.before_reply = hold
+    results = _spawn.Queue()
+    [holder] = begin(1, where, 6.0, results)
+    assert is_asked.wait(60)
     os.kill(holder.pid or 0, signal.SIGKILL)
     holder.join(20)
-    begin(3, where, 20.0, started, results)
+    may_answer.set()
+    begin(3, where, 20.0, results)
     reports = [results.get(timeout=60) for _ in range(3)]
     assert len(web.requests) == 2
     assert sorted(report[1] for report in reports) == [False, True, True]
