@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -51,14 +52,17 @@ def test_facts_of_a_time_limited_call_belong_to_the_span_of_its_caller() -> None
 
 def test_a_call_that_is_abandoned_cannot_change_its_span() -> None:
     spans: list[Span] = []
+    is_abandoned, has_responded = threading.Event(), threading.Event()
 
     def respond_late() -> None:
-        time.sleep(0.1)
+        is_abandoned.wait(60)
         note(http_status=200)
+        has_responded.set()
 
     with record_spans(spans.append), pytest.raises(TimeoutError), span("web"):
         run_within(0.01, respond_late)
-    time.sleep(0.2)
+    is_abandoned.set()
+    assert has_responded.wait(60)
     assert (spans[0].error, spans[0].facts) == ("TimeoutError", {})
 
 

@@ -89,7 +89,7 @@ def service() -> Iterator[Service]:
 
 
 def connections(service: Service, *, max_idle: int = 5) -> Connections:
-    return Connections("127.0.0.1", service.port, context=None, connect_seconds=1, read_seconds=3, max_idle=max_idle)
+    return Connections("127.0.0.1", service.port, context=None, connect_seconds=60, read_seconds=60, max_idle=max_idle)
 
 
 def post(kept: Connections) -> bytes:
@@ -109,7 +109,7 @@ def test_a_connection_that_the_service_closed_is_replaced(service: Service, clos
     for number in range(1, 4):
         assert post(kept) == b"{}"
         assert len(service.connections) == number
-        assert service.ended.acquire(timeout=10)
+        assert service.ended.acquire(timeout=60)
 
 
 def test_each_exchange_has_a_connection_of_its_own(service: Service) -> None:
@@ -154,10 +154,10 @@ def test_a_refusal_before_the_end_of_a_request_is_read() -> None:
 
         refused = pool.submit(refuse)
         kept = Connections(
-            "127.0.0.1", listener.getsockname()[1], context=None, connect_seconds=1, read_seconds=3, max_idle=5
+            "127.0.0.1", listener.getsockname()[1], context=None, connect_seconds=60, read_seconds=60, max_idle=5
         )
         response = kept.exchange(kept.take(), b"x" * 50_000_000, {})
-        refused.result(5)
+        refused.result(60)
     assert (response.status_code, response.body) == (413, b"{}")
 
 

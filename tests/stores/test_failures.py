@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from botocore.exceptions import (
 
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.failures import log_throttled_statements, retry_within
+from tests.doubles.still_clock import StillClock
 
 URL = "https://dynamodb.example"
 NO_CONNECTION = [
@@ -31,27 +31,26 @@ NO_CONNECTION = [
 
 @pytest.mark.parametrize("error", [*NO_CONNECTION, ReadTimeoutError(endpoint_url=URL)])
 def test_a_store_that_takes_no_connection_or_gives_no_answer_is_asked_again_for_half_of_the_time(
-    error: BotoCoreError,
+    error: BotoCoreError, still_clock: StillClock
 ) -> None:
     retry_after = retry_within(Deadline.after(0.2), "table")
     assert retry_after(error) == 0.0
-    time.sleep(0.11)
+    still_clock.move(0.11)
     assert retry_after(error) is None
 
 
-@pytest.mark.slow  # in real time: servers of the test run share the clock of the process, and hang if it is set back
-def test_no_answer_is_awaited_for_long_even_if_there_is_time() -> None:
+def test_no_answer_is_awaited_for_long_even_if_there_is_time(still_clock: StillClock) -> None:
     retry_after = retry_within(Deadline.after(300), "table")
-    time.sleep(3)
+    still_clock.move(3)
     assert retry_after(ReadTimeoutError(endpoint_url=URL)) == 0.0
-    time.sleep(3)
+    still_clock.move(3)
     assert retry_after(ReadTimeoutError(endpoint_url=URL)) is None
 
 
-def test_a_lost_response_is_retried_as_long_as_there_is_time() -> None:
+def test_a_lost_response_is_retried_as_long_as_there_is_time(still_clock: StillClock) -> None:
     error = ConnectionClosedError(endpoint_url=URL)
     retry_after = retry_within(Deadline.after(0.02), "table")
-    time.sleep(0.03)
+    still_clock.move(0.03)
     assert retry_after(error) == 0.0  # `with_retries` ends at the deadline
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,7 @@ from gleaner.errors import StoreUnavailable
 from gleaner.knowledge.learning import check_keywords
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_items import KeywordUse
+from tests.doubles.still_clock import StillClock
 from tests.examples import examples
 from tests.keyword_fixtures import Keywords, web_answer
 
@@ -160,12 +162,15 @@ def test_a_retry_completes_what_a_crash_between_two_transactions_left(keywords: 
     assert counts(keywords) == dict.fromkeys(long, 1)
 
 
-def fail_transactions(keywords: Keywords, error: Error, times: int) -> list[int]:
+def fail_transactions(
+    keywords: Keywords, error: Error, times: int, then: Callable[[], None] = lambda: None
+) -> list[int]:
     """Make DynamoDB answer the next transactions with an error. The list has one element for each attempt."""
     attempts: list[int] = []
 
     def answer(**_: Any) -> tuple[Any, dict[str, Any]] | None:
         attempts.append(1)
+        then()
         return None if len(attempts) > times else (SimpleNamespace(status_code=400), error)
 
     keywords.client.meta.events.register_first("before-call.dynamodb.TransactWriteItems", answer)
@@ -210,11 +215,12 @@ def test_a_permanent_error_is_not_retried(keywords: Keywords) -> None:
     assert len(attempts) == 1
 
 
-def test_retries_of_conflicts_end_at_the_deadline(keywords: Keywords) -> None:
-    fail_transactions(keywords, CONFLICT, times=10_000)
+def test_retries_of_conflicts_end_at_the_deadline(keywords: Keywords, still_clock: StillClock) -> None:
+    attempts = fail_transactions(keywords, CONFLICT, times=10_000, then=lambda: still_clock.move(0.05))
     use = KeywordUse(kb_id="default_kb", query_id="Q1", session_id=None, answer=None)
     with pytest.raises(StoreUnavailable):
         keywords.store.index(["Quantum Computing"], use, deadline=Deadline.after(0.3))
+    assert 1 < len(attempts) <= 7
 
 
 @pytest.mark.parametrize(

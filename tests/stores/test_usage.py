@@ -21,6 +21,7 @@ from gleaner.stores import dynamodb
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.usage import KEPT_DAYS, Account, CallerUsage, DayUsage, Limit, UsageStore
 from tests.doubles.faulty_store import FaultyStore
+from tests.doubles.still_clock import StillClock
 
 TODAY = date(2026, 11, 29)
 ANN, EVERYBODY = Account(TODAY, "key:ann"), Account(TODAY)
@@ -262,13 +263,18 @@ def test_settlements_are_statements_that_have_effect_once(store: UsageStore, ite
     assert len(items("USAGE_TABLE")) == 1
 
 
-def test_an_account_that_is_throttled_takes_no_time_from_one_with_a_limit(settings: dict[str, str]) -> None:
+def test_an_account_that_is_throttled_takes_no_time_from_one_with_a_limit(
+    settings: dict[str, str], still_clock: StillClock
+) -> None:
     client = dynamodb.connect(endpoint_url=settings["AWS_ENDPOINT_URL_DYNAMODB"])
     store = UsageStore(Table(client, settings["USAGE_TABLE"]))
     throttled = SimpleNamespace(status_code=400), {"Error": {"Code": "ThrottlingException"}}
 
     def throttle(params: Any, **_: Any) -> Any:
-        return throttled if "E#" not in str(params["body"]) else None  # the caller's account
+        if "E#" in str(params["body"]):
+            return None
+        still_clock.move(0.1)  # the caller's account
+        return throttled
 
     client.meta.events.register("before-call.dynamodb.UpdateItem", throttle)
     limits = {ANN: NO_LIMITS, EVERYBODY: Limits(questions=1)}
