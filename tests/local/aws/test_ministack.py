@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import resource
@@ -130,15 +131,19 @@ def test_every_kind_of_write_and_value_survives_a_kill(tmp_path: Path) -> None:
 
 def test_what_was_answered_to_concurrent_writers_survives_repeated_kills(tmp_path: Path) -> None:
     answered: list[str] = []
+    is_over = threading.Event()
 
     def write(writer: int, client: DynamoDBClient) -> None:
-        for number in range(300):
+        for number in itertools.count():
             key = f"{writer}-{number}"
             try:
                 put(client, key)
             except (ClientError, BotoCoreError):  # unanswered: it may be stored or not
-                continue
-            answered.append(key)
+                time.sleep(0.01)
+            else:
+                answered.append(key)
+            if is_over.is_set():
+                return
 
     with running(tmp_path) as (server, client):
         create(client)
@@ -146,16 +151,24 @@ def test_what_was_answered_to_concurrent_writers_survives_repeated_kills(tmp_pat
         for writer in writers:
             writer.start()
         for _ in range(3):
-            time.sleep(0.5)
+            wait_for_more(answered, 100)
             old_pid = server.pid
             kill(server)
             wait_until_up(server, old_pid)
+        is_over.set()
         for writer in writers:
             writer.join()
         [first, *_] = key_names(client)
         keys = {item[first]["S"] for item in stored(client)}
-    assert len(answered) > 100
     assert set(answered) <= keys
+
+
+def wait_for_more(answered: list[str], count: int) -> None:
+    """Wait until so many more writes were answered."""
+    enough, deadline = len(answered) + count, time.monotonic() + 120
+    while len(answered) < enough:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 # ministack deletes expired items once a minute, in a thread of its own.
@@ -189,7 +202,7 @@ def test_expired_items_are_deleted_while_others_are_written(tmp_path: Path) -> N
             writer.start()
         for writer in writers:
             writer.join()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while any("expires_at" in item for item in stored(client)) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert refused == []

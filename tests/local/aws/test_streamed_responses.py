@@ -23,14 +23,14 @@ HANDLER = "tests.doubles.streamed_function.handler.lambda_handler"
 SSE = {"Content-Type": ["text/event-stream"], "X-Many": ["a", "b"]}
 START = ("start", [200, SSE])
 PATHS = ("/api/chat/stream", "/api/sessions/01J/chat/stream")
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
 def environments(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExecutionEnvironments]:
     log_path = tmp_path_factory.mktemp("environments") / "log"
     env = {"POWERTOOLS_METRICS_NAMESPACE": "Gleaner", "PATH": os.environ["PATH"]}
-    environments = ExecutionEnvironments(HANDLER, env, log_path=log_path, timeout_seconds=20, concurrency=1)
+    environments = ExecutionEnvironments(HANDLER, env, log_path=log_path, timeout_seconds=60, concurrency=1)
     yield environments
     environments.stop()
 
@@ -180,10 +180,10 @@ def test_a_process_that_dies_while_it_streams_fails_the_invocation(environments:
     assert pieces[-1].endswith(b"next")
 
 
-def test_a_process_that_is_too_slow_is_ended(tmp_path: Path) -> None:
+def test_a_process_that_is_too_slow_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     env = {"POWERTOOLS_METRICS_NAMESPACE": "Gleaner", "PATH": os.environ["PATH"]}
     environments = ExecutionEnvironments(
-        HANDLER, env, log_path=tmp_path / "log", timeout_seconds=20, streamed_timeout_seconds=0.5, concurrency=1
+        HANDLER, env, log_path=tmp_path / "log", timeout_seconds=60, streamed_timeout_seconds=0.5, concurrency=1
     )
     event = {"httpMethod": "POST", "resource": PATHS[0]}
     pieces: list[bytes] = []
@@ -193,9 +193,13 @@ def test_a_process_that_is_too_slow_is_ended(tmp_path: Path) -> None:
         return True
 
     steps = body(START, ("write", "one"), ("wait", str(tmp_path / "gate")))
-    with pytest.raises(HandlerTooSlow):
-        asyncio.run(environments.invoke_streamed(event | {"body": steps}, "request", deliver))
+    for _ in range(20):
+        with pytest.raises(HandlerTooSlow):
+            asyncio.run(environments.invoke_streamed(event | {"body": steps}, "request", deliver))
+        if pieces:  # a machine that stalls may use up the time before the first piece
+            break
     assert pieces[-1].endswith(b"one")
+    monkeypatch.setattr(environments, "_streamed_timeout_seconds", 60)
     asyncio.run(environments.invoke_streamed(event | {"body": body(START, ("write", "next"))}, "request", deliver))
     assert pieces[-1].endswith(b"next")  # by another process
     environments.stop()

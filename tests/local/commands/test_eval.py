@@ -335,7 +335,7 @@ def test_an_interruption_that_a_finalizer_swallows_comes_again(
 
     def show(_report: object, _comparison: object) -> None:
         Finalized()
-        time.sleep(5)
+        time.sleep(60)
 
     monkeypatch.setattr(eval_output, "show_report", show)
     with serving(AnsweringService()) as url:

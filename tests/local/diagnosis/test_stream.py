@@ -22,15 +22,32 @@ KEY = Credentials(api_key="k")
 START = {"type": "start", "messageMetadata": {"session_id": "01J"}}
 
 
+class Clock:
+    """A clock that is a tenth of a second later each time that it is read."""
+
+    def __init__(self) -> None:
+        self.readings = 0
+
+    def monotonic(self) -> float:
+        self.readings += 1
+        return self.readings / 10
+
+
 @contextmanager
-def api(*, pause_seconds: float = 0.0, status: int = 200) -> Iterator[tuple[str, list[str]]]:
-    """The address of an API that pauses between the pieces of an answer, and the requests that it gets."""
+def api(*, clock: Clock | None = None, status: int = 200) -> Iterator[tuple[str, list[str]]]:
+    """The address of an API, and the requests that it gets.
+
+    With the clock of its client it sends each piece of an answer when the time of the one before was noted.
+    """
     requests: list[str] = []
 
     async def pieces() -> AsyncIterator[bytes]:
         for part in (START, {"type": "text-delta", "delta": "a\u2028b"}, {"type": "finish"}):
+            before = clock.readings if clock else 0
             yield f"data: {json.dumps(part, ensure_ascii=False)}\n\n".encode()
-            await anyio.sleep(pause_seconds)
+            with anyio.move_on_after(60):
+                while clock and clock.readings == before:
+                    await anyio.sleep(0.001)
         yield b"data: [DONE]\n\n"
 
     async def endpoint(request: Request) -> Response:
@@ -49,8 +66,10 @@ def api(*, pause_seconds: float = 0.0, status: int = 200) -> Iterator[tuple[str,
         server.stop()
 
 
-def test_pieces_that_spread_over_time_are_fine_and_their_session_is_deleted() -> None:
-    with api(pause_seconds=0.05) as (url, requests):
+def test_pieces_that_spread_over_time_are_fine_and_their_session_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("gleaner_local.diagnosis._stream.time", clock)
+    with api(clock=clock) as (url, requests):
         refused, answered = check_stream(url, KEY, ask=True)
     assert (refused.state, answered.state) == (State.OK, State.OK)
     assert "4 pieces" in answered.seen

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 import httpx
@@ -45,7 +45,11 @@ def running(app: Router, **options: float) -> Iterator[AsgiServer]:
 def test_a_connection_that_stops_sending_is_closed(sent: bytes) -> None:
     with running(Router(default=request_response(answer_body)), idle_seconds=0.2) as server:
         address = urlsplit(server.url)
-        with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+        received = b""
+        with (
+            socket.create_connection((address.hostname, address.port), timeout=60) as connection,
+            suppress(ConnectionResetError, BrokenPipeError),  # where the machine stalls, it is closed before
+        ):
             connection.sendall(sent)
             received = connection.recv(1000)
         assert b" 200 " not in received
@@ -66,7 +70,7 @@ def test_a_connection_too_many_is_refused_with_a_problem_until_another_one_ends(
 
 def _wait_for_answer(url: str) -> None:
     """Ask until the server has noticed that connections were closed."""
-    for _ in range(100):
+    for _ in range(1000):
         if httpx.get(url, timeout=20).status_code == 200:
             return
         time.sleep(0.05)
@@ -74,12 +78,21 @@ def _wait_for_answer(url: str) -> None:
 
 
 def test_a_request_that_is_answered_slowly_is_not_idle() -> None:
-    def answer(_: Request) -> Response:
+    requests: list[Request] = []
+
+    def answer(request: Request) -> Response:
+        requests.append(request)
         time.sleep(0.6)
         return PlainTextResponse("late")
 
+    texts: list[str] = []
     with running(Router(default=request_response(answer)), idle_seconds=0.2) as server:
-        assert httpx.get(server.url, timeout=20).text == "late"
+        for _ in range(20):
+            if requests:
+                break
+            with suppress(httpx.TransportError):  # where the machine stalls, the connection is idle before the request
+                texts.append(httpx.get(server.url, timeout=60).text)
+    assert texts == ["late"]
 
 
 def test_a_stop_waits_for_running_requests() -> None:
