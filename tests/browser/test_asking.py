@@ -23,12 +23,14 @@ from tests.doubles.scripted_web import ScriptedWeb
 
 pytestmark = pytest.mark.slow
 
+BEGINNING = PRUNING[:12]  # of the sentence before which an answer stops
 OTHER = "Penguins live at the south pole and eat fish."
 
 
 def test_an_answer_streams_in_with_the_way_it_took(browser_page: Page, model: ScriptedModel) -> None:
     play_answer(model, f"{MERGING} [kb-1]\n\n" * 5 + f"{PRUNING} [kb-1]")
-    model.piece_seconds = 0.05
+    model.piece_seconds = 0.05  # the API looks at what may be shown now and then, when something comes
+    model.hold_at = BEGINNING
     ask(browser_page)
     content = browser_page.locator(".turn .content")
     expect(content).to_contain_text(MERGING)
@@ -36,6 +38,7 @@ def test_an_answer_streams_in_with_the_way_it_took(browser_page: Page, model: Sc
     assert PRUNING not in content.inner_text()
     way = browser_page.locator(".way")
     assert way.get_attribute("open") is None
+    model.go_on.set()
     expect(content).to_contain_text(PRUNING, timeout=30_000)
     expect(browser_page.get_by_role("log")).to_contain_text(PRUNING)
     way.locator("summary").click()
@@ -141,8 +144,9 @@ def test_each_mark_of_a_source_marks_its_own_sentence(browser_page: Page, model:
 
 
 def test_another_conversation_does_not_get_the_rest_of_an_answer(browser_page: Page, model: ScriptedModel) -> None:
-    play_answer(model, f"{MERGING} [kb-1]\n\n{PRUNING} [kb-1]")
-    model.piece_seconds = 0.05
+    play_answer(model, f"{MERGING} [kb-1]\n\n" * 4 + f"{PRUNING} [kb-1]")
+    model.piece_seconds = 0.05  # the API looks at what may be shown now and then, when something comes
+    model.hold_at = BEGINNING
     ask(browser_page)
     expect(browser_page.locator(".turn .content")).to_contain_text(MERGING)
     browser_page.get_by_role("button", name="New conversation").click()
@@ -153,8 +157,9 @@ def test_another_conversation_does_not_get_the_rest_of_an_answer(browser_page: P
 
 
 def test_enter_does_not_stop_an_answer_but_the_button_does(browser_page: Page, model: ScriptedModel) -> None:
-    play_answer(model, f"{MERGING} [kb-1] " * 8)
-    model.piece_seconds = 0.1
+    play_answer(model, f"{MERGING} [kb-1] " * 4 + f"{PRUNING} [kb-1]")
+    model.piece_seconds = 0.05  # the API looks at what may be shown now and then, when something comes
+    model.hold_at = BEGINNING
     ask(browser_page)
     stop = browser_page.get_by_role("button", name="Stop")
     expect(browser_page.locator(".turn .content")).to_contain_text(MERGING)

@@ -98,12 +98,12 @@ def test_the_sidebar_has_room_for_its_buttons_and_for_the_time_of_a_session(
 
 
 def test_a_reload_while_an_answer_comes_leaves_a_page_that_works(browser_page: Page, model: ScriptedModel) -> None:
-    play_answer(model, f"{MERGING} [kb-1]\n\n" * 20)
-    model.piece_seconds = 0.05
+    play_answer(model, f"{MERGING} [kb-1]\n\n" * 4 + f"{PRUNING} [kb-1]")
+    model.piece_seconds = 0.05  # the API looks at what may be shown now and then, when something comes
+    model.hold_at = PRUNING[:12]
     ask(browser_page)
     expect(browser_page.locator(".turn .content")).to_contain_text(MERGING)
     browser_page.reload()
-    model.piece_seconds = 0
     expect(browser_page.locator(".suggestion").first).to_be_visible()
     play_answer(model, f"{PRUNING} [kb-1]")
     ask_and_wait(browser_page, "When are keywords pruned?")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import re
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
@@ -18,6 +19,7 @@ from starlette.routing import Route
 from tests.doubles.responses_wire import as_chat_request, as_response
 from tests.doubles.streamed_wire import as_event, chat_chunks, response_events
 
+_PIECE = re.compile(rb'"(?:arguments|delta)": "((?:[^"\\]|\\.)*)"')  # of the arguments of a call, in an event
 Reply = dict[str, Any] | Response | Callable[[dict[str, Any]], "dict[str, Any] | Response"]
 
 
@@ -28,13 +30,17 @@ class ScriptedModel:
     needs no change. Texts and arguments are cut into pieces of `piece_size` characters, and `piece_seconds` pass before
     each event (0.02 is a model of 50 events a second). `events_sent` counts the events of all streams, so a test sees
     how far a stream went that its reader closed: set `piece_seconds` then, or all events fit into the network's
-    buffers. `plays` restores all three. A reply that is a `Response`, such as an error, is sent as it is.
+    buffers. A stream that has sent the text `hold_at` in arguments stops until `go_on` is set: what a test sees then
+    does not depend on how fast it looks. `plays` restores all of these, and lets streams that stopped go on. A reply
+    that is a `Response`, such as an error, is sent as it is.
     """
 
     def __init__(self) -> None:
         self.piece_size = 7  # characters
         self.piece_seconds = 0.0
         self.events_sent = 0
+        self.hold_at = ""
+        self.go_on = threading.Event()
         self.script: list[Reply] = []
         self.requests: list[dict[str, Any]] = []
         self.bodies: list[dict[str, Any]] = []  # of the requests, as they came
@@ -55,6 +61,8 @@ class ScriptedModel:
             self.bodies = []
             self.authorizations = []
             self.piece_size, self.piece_seconds, self.events_sent = 7, 0.0, 0
+            self.go_on.set()
+            self.hold_at, self.go_on = "", threading.Event()
 
     async def _complete(self, request: Request) -> Response:
         body = await request.json()
@@ -76,12 +84,18 @@ class ScriptedModel:
         return self._stream(map(as_event, response_events(as_response(reply), size=self.piece_size)))
 
     def _stream(self, events: Iterable[bytes]) -> Response:
+        hold_at, go_on = self.hold_at.encode(), self.go_on
+
         async def send() -> AsyncIterator[bytes]:
+            sent = b""
             for event in events:
                 if self.piece_seconds:
                     await asyncio.sleep(self.piece_seconds)
                 self.events_sent += 1
                 yield event
+                sent += b"".join(_PIECE.findall(event))
+                while hold_at and hold_at in sent and not go_on.is_set():
+                    await asyncio.sleep(0.01)
 
         return StreamingResponse(send(), media_type="text/event-stream")
 
