@@ -35,7 +35,7 @@ def serving(data_dir: Path, *options: str, **variables: str) -> Iterator[str]:
         yield _url(process, data_dir)
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(_PATIENCE_SECONDS) == 0
         log.close()
 
 

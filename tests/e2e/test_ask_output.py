@@ -74,7 +74,7 @@ def service() -> Iterator[tuple[str, list[Any]]]:
 def ask(url: str, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     settings: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
     command = [str(GLEANER), "ask", *arguments, "--url", url]
-    return subprocess.run(command, text=True, env=ENVIRONMENT, timeout=60, check=False, **settings)
+    return subprocess.run(command, text=True, env=ENVIRONMENT, timeout=240, check=False, **settings)
 
 
 def printed_here(url: str, *arguments: str) -> str:

@@ -27,7 +27,7 @@ The lamp burns rapeseed oil and is trimmed every four hours.
 
 
 def ask(url: str, query: str, **body: str) -> dict[str, object]:
-    response = httpx.post(f"{url}/api/chat/query", json={"query": query, **body}, timeout=30)
+    response = httpx.post(f"{url}/api/chat/query", json={"query": query, **body}, timeout=90)
     assert response.status_code == 200, response.text
     answer: dict[str, object] = response.json()
     return answer
@@ -148,7 +148,7 @@ def test_a_failed_start_is_explained_in_one_line(tmp_path: Path) -> None:
 def test_a_wrong_endpoint_is_reported_before_anything_starts(tmp_path: Path, variable: str) -> None:
     wrong = ENVIRONMENT | {variable: "http://127.0.0.1:9"}
     command = [GLEANER, "serve", "--port", "0", "--data-dir", tmp_path / "data"]
-    result = subprocess.run(command, capture_output=True, text=True, env=wrong, timeout=60, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, env=wrong, timeout=240, check=False)
     assert variable in one_line(result)
 
 
@@ -167,7 +167,7 @@ def test_a_long_load_at_the_start_can_be_aborted(tmp_path: Path, signum: signal.
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signum)  # while the index embeds, which takes nearly all of the time of a load
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=240)
     assert process.returncode == 130
     assert not (data_dir / "running.json").exists()
     assert errors == ""

@@ -113,7 +113,7 @@ def speak(*lines: Any, data_dir: Path) -> subprocess.CompletedProcess[str]:
     """What the bridge answers to lines, until their end."""
     text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
     command = [GLEANER, "mcp", "--stdio", "--data-dir", data_dir]
-    return subprocess.run(command, input=text, capture_output=True, text=True, env=ENVIRONMENT, timeout=60, check=False)
+    return subprocess.run(command, input=text, capture_output=True, text=True, env=ENVIRONMENT, timeout=99, check=False)
 
 
 def test_the_bridge_ends_with_its_input_and_writes_messages_only(url: str, directory: Path) -> None:
@@ -143,7 +143,7 @@ def test_the_bridge_stops_at_once_when_it_is_interrupted(url: str, directory: Pa
     process.stdin.flush()
     assert json.loads(process.stdout.readline())["id"] == 1
     process.send_signal(signal.SIGINT)
-    rest, errors = process.communicate(timeout=30)
+    rest, errors = process.communicate(timeout=120)
     assert (process.returncode, rest, errors) == (130, "", "Stopped.\n")
 
 

@@ -85,7 +85,7 @@ def test_clients_who_go_at_any_moment_leave_one_turn_each_and_nothing_else(
     assert memory[1] < MAX_GROWTH * memory[0]
     counts = [message_counts(running.url, number) for number in range(CLIENTS)]
     assert all(count in ([], [2]) for count in counts), counts
-    assert counts.count([2]) > CLIENTS / 2  # most had time to be heard
+    assert counts.count([2]) > CLIENTS / 2  # two thirds waited until they were heard
     assert threads_of(functions) < 80  # one for each question would be more
     pids = [running.process.pid, *running.children("")]
     assert running.stop() == 0
@@ -94,7 +94,7 @@ def test_clients_who_go_at_any_moment_leave_one_turn_each_and_nothing_else(
 
 def remaining(pids: list[int]) -> list[str]:
     """The commands of the processes that still run a while after the service has stopped."""
-    give_up_at = time.monotonic() + 30
+    give_up_at = time.monotonic() + 120
     while (left := [pid for pid in pids if Path(f"/proc/{pid}").exists()]) and time.monotonic() < give_up_at:
         time.sleep(0.1)
     return [Path(f"/proc/{pid}/cmdline").read_text() for pid in left]
@@ -105,11 +105,17 @@ def has_searched(request: dict[str, Any]) -> bool:
 
 
 def follow_and_go(url: str, number: int, seconds: float) -> None:
-    """Ask, read for so long, and close the connection in the middle."""
-    ends_at = time.monotonic() + seconds
+    """Ask, read for so long, and close the connection in the middle.
+
+    Every third client has no more patience until the answer begins: a busy service does not hear it.
+    """
     body, headers = {"query": "How are duplicates merged?"}, {"x-api-key": f"client-{number}"}
+    patience = seconds if number % 3 == 0 else 300.0
+    ends_at = time.monotonic() + seconds
     try:
-        with httpx.stream("POST", f"{url}/api/chat/stream", json=body, headers=headers, timeout=seconds) as response:
+        with httpx.stream("POST", f"{url}/api/chat/stream", json=body, headers=headers, timeout=patience) as response:
+            if patience > seconds:
+                ends_at = time.monotonic() + seconds / 3
             for _ in response.iter_bytes():
                 if time.monotonic() > ends_at:
                     return

@@ -204,7 +204,7 @@ def test_the_schedule_prunes(cloud: Cloud) -> None:
         FlexibleTimeWindow={"Mode": "OFF"},
         Target=schedule["Target"],
     )
-    _wait_until(lambda: _keywords(cloud) == [], seconds=120)
+    _wait_until(lambda: _keywords(cloud) == [], seconds=300)
 
 
 def test_the_weekly_invocation_is_a_health_check_of_the_version_in_use(cloud: Cloud) -> None:
@@ -464,7 +464,7 @@ def _live_variables(cloud: Cloud) -> dict[str, str]:
     return variables
 
 
-def _wait_until(condition: Callable[[], bool], *, seconds: float = 60) -> None:
+def _wait_until(condition: Callable[[], bool], *, seconds: float = 240) -> None:
     give_up_at = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < give_up_at
