@@ -90,13 +90,13 @@ def test_web_search_without_a_key_is_not_offered(deployed: Client, model: Script
 
 
 def test_a_rotated_key_is_picked_up(secret: Secret) -> None:
-    keys = ApiKeysSecret(secret.arn, cached_seconds=1)
+    cached, keys = ApiKeysSecret(secret.arn), ApiKeysSecret(secret.arn, cached_seconds=1)
     secret.holds(KEYS)
-    assert keys.read().openai == "o-1"
+    assert cached.read().openai == keys.read().openai == "o-1"
     secret.holds(KEYS | {"openai": "o-2"})
-    assert keys.read().openai == "o-1"  # cached
+    assert cached.read().openai == "o-1"
     assert ApiKeysSecret(secret.arn).read().openai == "o-2"
-    ends_at = time.monotonic() + 10
+    ends_at = time.monotonic() + 60
     while (key := keys.read().openai) != "o-2" and time.monotonic() < ends_at:
         time.sleep(0.05)
     assert key == "o-2"

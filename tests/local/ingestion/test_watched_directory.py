@@ -103,11 +103,12 @@ def test_what_was_put_waits_until_it_is_loaded(watched: Watched, documents: Loca
 
 
 def test_a_file_that_is_being_written_waits(watched: Watched) -> None:
-    watched.write("moor.md", "half", age=0)
+    now = -60.0  # and it stays so, however long a look takes
+    watched.write("moor.md", "half", age=now)
     assert watched.look(1) == 0
-    path = watched.write("moor.md", "half and", age=0)
+    watched.write("moor.md", "half and", age=now)
     assert watched.look(1) == 0
-    path.write_text("half and half")
+    watched.write("moor.md", "half and half", age=now)
     assert (watched.look(1), watched.look(1)) == (0, 1)
     assert watched.stored() == {"moor.md": "half and half"}
 
