@@ -31,6 +31,7 @@ from gleaner.runtime.settings import Settings
 from gleaner.wiring import Stores, build_services, build_stores
 from tests.doubles.faulty_store import FaultyStore
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, says, search
+from tests.doubles.still_clock import StillClock
 
 PRICES = {
     "OPENAI_PRICES": '{"input": 1.0, "cached_input": 1.0, "output": 2.0}',
@@ -274,14 +275,24 @@ def test_without_the_store_nothing_is_asked_beyond_the_first_call_where_there_is
     calls_made = []
     for _ in range(2):
         model.plays(first_turn)
-        # The first if time is left after the retries of the request, the second if there is none.
-        with pytest.raises((StoreUnavailable, DeadlineExceeded)):
+        with pytest.raises(StoreUnavailable):
             ask(services)
         calls_made.append(len(model.requests))
     assert calls_made == [1, 0]
     faulty.heals()
     assert ask(services).text == "Merged. [kb-1]"
     assert use(items)[0] == 1
+
+
+def test_a_reservation_that_takes_too_long_is_a_fault_of_the_store(
+    settings: dict[str, str], model: ScriptedModel, still_clock: StillClock
+) -> None:
+    services, stores = build(settings, QUESTIONS_PER_DAY="9")
+    # No account exists yet, so a write for each follows the request, which comes too late for it.
+    stores.client.meta.events.register("before-call.dynamodb.BatchExecuteStatement", lambda **_: still_clock.move(4))
+    model.plays(converse)
+    with pytest.raises(StoreUnavailable):  # the question has time left
+        ask(services)
 
 
 def test_a_store_that_hangs_holds_no_question_beyond_its_deadline(

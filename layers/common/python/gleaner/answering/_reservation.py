@@ -15,6 +15,7 @@ from gleaner.stores.statements import Result
 from gleaner.stores.usage import Account, Limit, Refusal, UsageStore
 
 _MAX_RESERVE_SECONDS = 3.0
+_TOO_LATE = "The store did not count the question in time."
 
 
 class _Difference(TypedDict):
@@ -50,7 +51,11 @@ class Reservations:
         try:
             refusal = self._refusals.result(timeout=max(0.0, self._deadline.remaining()))[account]
         except TimeoutError as error:
-            raise DeadlineExceeded("The store did not count the question in time.") from error
+            raise DeadlineExceeded(_TOO_LATE) from error
+        if (
+            isinstance(refusal, DeadlineExceeded) and self._deadline.remaining() > 0
+        ):  # only the reservation's time is up
+            raise StoreUnavailable(_TOO_LATE) from refusal
         if isinstance(refusal, StoreUnavailable | DeadlineExceeded):
             raise refusal
         return refusal
