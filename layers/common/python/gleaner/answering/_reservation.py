@@ -52,9 +52,8 @@ class Reservations:
             refusal = self._refusals.result(timeout=max(0.0, self._deadline.remaining()))[account]
         except TimeoutError as error:
             raise DeadlineExceeded(_TOO_LATE) from error
-        if (
-            isinstance(refusal, DeadlineExceeded) and self._deadline.remaining() > 0
-        ):  # only the reservation's time is up
+        if isinstance(refusal, DeadlineExceeded) and self._deadline.remaining() > 0:
+            # Only the time of the reservation is up.
             raise StoreUnavailable(_TOO_LATE) from refusal
         if isinstance(refusal, StoreUnavailable | DeadlineExceeded):
             raise refusal
