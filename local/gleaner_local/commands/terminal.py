@@ -10,11 +10,13 @@ import sys
 from typing import Any
 
 # What moves the cursor, starts an escape sequence, reorders or hides text: C0 and C1 controls, line and paragraph
-# separators, bidirectional controls (Unicode TR 36 and CVE-2021-42574), invisible operators, tags and lone surrogates.
-# The joiners U+200C and U+200D stay: scripts and emoji need them.
+# separators, bidirectional controls (Unicode TR 36 and CVE-2021-42574), lone surrogates, and what is invisible by
+# Unicode's Default_Ignorable_Code_Point: operators, fillers, tags, controls of shorthand and of music.
+# The joiners U+200C and U+200D, variation selectors, U+034F and the soft hyphen stay: scripts and emoji need them.
 _CONTROLS = (
-    r"\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    r"\ud800-\udfff\U000e0000-\U000e007f"
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    r"\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    r"\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
 _IN_BLOCK = re.compile(f"[{_CONTROLS}]")
 _IN_LINE = re.compile(rf"[\t\n{_CONTROLS}]")

@@ -30,6 +30,20 @@ ATTACKS = {
 }
 KEPT = (r"C:\new\!gate\#1", "__init__.py", "Zürich 北京 🏳️‍🌈 नमस्ते می‌خواهم", "a [kb-1] `x` <b>", "co\u00adop")
 
+# DerivedCoreProperties.txt of Unicode 16, Default_Ignorable_Code_Point.
+IGNORABLE = frozenset(
+    chr(code)
+    for first, last in (
+        (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
+        (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
+        (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+    )
+    for code in range(first, last + 1)
+)  # fmt: skip
+# Parts of the spelling of scripts and emoji.
+SELECTORS = (*range(0xFE00, 0xFE10), *range(0x180B, 0x180E), 0x180F, *range(0xE0100, 0xE01F0))
+KEPT_IGNORABLE = frozenset(map(chr, SELECTORS)) | frozenset("\xad\u034f\u200c\u200d")
+
 
 def is_control(character: str) -> bool:
     return unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs") or (
@@ -58,7 +72,17 @@ def test_a_line_break_in_a_title_forges_no_line() -> None:
     assert fields == {"sources": [{"title": "a\\n  [2] forged", "page": 3}], "none": None}
 
 
+def test_no_character_that_acts_or_hides_is_shown() -> None:
+    """Of all characters, because a random one is seldom one of these."""
+    every = "".join(map(chr, range(0x110000)))
+    for shown in (show_line(every), show_block(every), format_json([every])):
+        assert [f"{ord(one):x}" for one in set(shown) if is_control(one) and one not in "\n\t"] == []
+        assert IGNORABLE.intersection(shown) == KEPT_IGNORABLE
+    assert not {"\n", "\t"}.intersection(show_line(every))
+    hidden = "".join(sorted(IGNORABLE))
+    assert json.loads(format_json([hidden])) == [hidden]
+
+
 @given(st.text(st.characters()))
-def test_shown_text_never_holds_a_control(text: str) -> None:
-    assert not any(is_control(character) for character in show_line(text))
+def test_any_text_is_the_same_in_json(text: str) -> None:
     assert json.loads(format_json([text])) == [text]
