@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,6 +28,7 @@ from gleaner_local.aws import ministack
 from gleaner_local.clients.http_api import CallFailed
 from gleaner_local.commands import ingest_deployed, program
 from gleaner_local.commands.main import INTERRUPTED
+from gleaner_local.ingestion import bucket_run
 from tests.doubles.ingest_function import BROKEN, FAILING, IngestFunction
 
 BUCKET, TABLE, QUEUE = "dev-documents", "dev-documents-table", "dev-documents-queue"
@@ -295,16 +296,15 @@ def test_the_wait_has_an_end_and_tells_what_is_open(cloud: Cloud) -> None:
 
 
 @slow
-def test_ctrl_c_leaves_the_loading_to_the_cloud(cloud: Cloud) -> None:
+def test_ctrl_c_leaves_the_loading_to_the_cloud(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
     cloud.function.stop()
     cloud.write("a.md", "# A\n\nText.")
 
-    def interrupt() -> None:
-        while not cloud.list_keys():
-            time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
+    def interrupt(_seconds: float) -> None:
+        signal.raise_signal(signal.SIGINT)
 
-    threading.Thread(target=interrupt, daemon=True).start()
+    # It is interrupted while it waits, once everything is uploaded.
+    monkeypatch.setattr(bucket_run, "time", SimpleNamespace(monotonic=time.monotonic, sleep=interrupt))
     result = cloud.ingest()
     assert result.exit_code == INTERRUPTED
     assert "Interrupted.\nLoading goes on in dev: 1 documents have not ended yet." in result.output
