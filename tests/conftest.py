@@ -288,7 +288,7 @@ def open_tool_calls(environment: dict[str, str], client: Any = None) -> ToolCall
 def keep_former_form(environment: dict[str, str]) -> None:
     """Have no item written in the compact form, as after an upgrade."""
     client = ministack.admin_client(environment["AWS_ENDPOINT_URL_DYNAMODB"])
-    Table(client, environment["KEYWORDS_TABLE"]).delete_many([LAYOUT_KEY], deadline=Deadline.after(10))
+    Table(client, environment["KEYWORDS_TABLE"]).delete_many([LAYOUT_KEY], deadline=Deadline.after(30))
 
 
 def allow_compact_form(environment: dict[str, str], since: datetime | None = None) -> None:
@@ -301,7 +301,7 @@ def allow_compact_form(environment: dict[str, str], since: datetime | None = Non
 def limit_callers(environment: dict[str, str], access: dict[str, list[str]]) -> None:
     """List callers with the knowledge bases that they may use, as an operator does."""
     for subject, kb_ids in access.items():
-        open_access(environment).allow(subject, frozenset(kb_ids), deadline=Deadline.after(10))
+        open_access(environment).allow(subject, frozenset(kb_ids), deadline=Deadline.after(30))
 
 
 @pytest.fixture

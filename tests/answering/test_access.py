@@ -44,7 +44,7 @@ def test_the_history_is_read_while_the_access_is(streaming: Services, model: Scr
 
     def admit(kb_id: str) -> None:
         assert kb_id == "default_kb"
-        seen.append(conversations.is_read.wait(10))  # one after the other, this would never end well
+        seen.append(conversations.is_read.wait(60))  # one after the other, this would never end well
 
     services = replace(streaming, conversations=cast("Any", conversations))
     _, given = ask(services, session_id=first.session_id, admit=admit)
@@ -74,7 +74,7 @@ class LateAccess:
         self._error = error
 
     def admit(self, _kb_id: str) -> frozenset[str] | None:
-        deadline = Deadline.after(10)
+        deadline = Deadline.after(30)
         while not self._model.requests and deadline.remaining() > 0:
             time.sleep(0.01)
         assert self._model.requests

@@ -137,7 +137,7 @@ def test_the_model_is_asked_beside_the_reservation_and_nothing_comes_of_its_turn
 
     def hold_back(params: Any, **_: Any) -> None:
         if settings["USAGE_TABLE"] in str(params["body"]):
-            order.append("reserved" if model_was_asked.wait(timeout=10) else "the model waits")
+            order.append("reserved" if model_was_asked.wait(timeout=60) else "the model waits")
 
     def first_turn(_: Any) -> dict[str, Any]:
         order.append("asked")
@@ -166,7 +166,7 @@ def test_what_a_question_cost_is_written_beside_its_turn(settings: dict[str, str
 
     def hold_back(params: Any, **_: Any) -> None:
         if settings["USAGE_TABLE"] in str(params["body"]) and "REMOVE" in str(params["body"]):
-            held.append(turn_is_written.wait(timeout=10))
+            held.append(turn_is_written.wait(timeout=60))
 
     stores.client.meta.events.register("before-call.dynamodb.BatchExecuteStatement", hold_back)
     stores.client.meta.events.register("after-call.dynamodb.TransactWriteItems", lambda **_: turn_is_written.set())

@@ -287,7 +287,7 @@ def test_calls_of_one_turn_run_in_parallel_and_keep_their_order(services: Servic
     barrier = threading.Barrier(2)
 
     def wait_for_the_other(_kb_id: str, query: str, top_k: int, deadline: Deadline) -> RetrievalResult:
-        barrier.wait(10)
+        barrier.wait(60)
         return services.retrieval.search(QUESTION.kb_id, query, top_k=top_k, deadline=deadline)
 
     model.plays(calls(search("merged keywords"), search("pruned keywords"), ids=["first", "second"]), calls(answer()))

@@ -29,7 +29,7 @@ def learn(settings: dict[str, str]) -> Any:
 
     def index(*keywords: str, query_id: str = "Q1", answer: Any = None, kb_id: str = "default_kb") -> None:
         use = KeywordUse(kb_id=kb_id, query_id=query_id, session_id="S1", answer=answer)
-        store.index(keywords, use, deadline=Deadline.after(10))
+        store.index(keywords, use, deadline=Deadline.after(30))
 
     return index
 

@@ -24,7 +24,7 @@ def learned(settings: dict[str, str]) -> None:
     table = Table(ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"]), settings["KEYWORDS_TABLE"])
     use = KeywordUse(kb_id="default_kb", query_id="Q1", session_id=None, answer=None)
     KeywordStore(table, KeywordLayout(table)).index(
-        ["quantum computing", "python packaging"], use, deadline=Deadline.after(10)
+        ["quantum computing", "python packaging"], use, deadline=Deadline.after(30)
     )
 
 

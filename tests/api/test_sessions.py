@@ -182,7 +182,7 @@ def test_a_forged_cursor_reveals_nothing_and_breaks_nothing(
 ) -> None:
     session_id = begin(client)["session_id"]
     turn = a_turn(session_id, question="𝄞" * 50_000, answer="𝄞" * 100_000, selected_text="s")
-    store.add_turn(turn, new_session=None, deadline=Deadline.after(10))
+    store.add_turn(turn, new_session=None, deadline=Deadline.after(30))
     scope = ("/api/sessions/<session_id>", session_id, "messages")
     cursor = _cursors.encode((position,), scope=scope)
     status, page = get(client, f"{PATH}/{session_id}/messages", cursor=cursor)
@@ -279,7 +279,7 @@ def test_an_interrupted_deletion_hides_the_session_and_can_be_resumed(
 def test_long_texts_are_returned_completely(client: Client, store: ConversationStore, text: str) -> None:
     session_id = begin(client)["session_id"]
     turn = a_turn(session_id, question=text[:50_000], answer=text, selected_text=text, chapter_origin="c")
-    store.add_turn(turn, new_session=None, deadline=Deadline.after(10))
+    store.add_turn(turn, new_session=None, deadline=Deadline.after(30))
     path = f"{PATH}/{session_id}/messages"
     assert [message["content"] for message in get(client, path)[1]["messages"]] == [text[:50_000], text]
     _, excerpt = get(client, f"{path}/{turn.query_id}-user/selected-text")
@@ -290,7 +290,7 @@ def test_an_incompressible_text_is_split(client: Client, store: ConversationStor
     random.seed(7)
     text = "".join(chr(random.randrange(0x20000, 0x2A000)) for _ in range(300_000))
     session_id = begin(client)["session_id"]
-    store.add_turn(a_turn(session_id, answer=text), new_session=None, deadline=Deadline.after(10))
+    store.add_turn(a_turn(session_id, answer=text), new_session=None, deadline=Deadline.after(30))
     assert any(item["sk"].startswith("LONG#") for item in items("CONVERSATIONS_TABLE"))
     messages = all_pages(client, f"{PATH}/{session_id}/messages", "messages", 50)
     assert [message["content"] for message in messages] == ["q", text]
@@ -300,7 +300,7 @@ def test_a_page_of_long_texts_fits_a_lambda_response(client: Client, store: Conv
     session_id = begin(client, metadata={str(number): "𝄞" * 500 for number in range(20)})["session_id"]
     for number in range(4):
         turn = a_turn(session_id, question="𝄞" * 50_000, answer=f"{number}" + '"\n' * 300_000)
-        store.add_turn(turn, new_session=None, deadline=Deadline.after(10))
+        store.add_turn(turn, new_session=None, deadline=Deadline.after(30))
     event = proxy_event("GET", f"{PATH}/{session_id}/messages", "local")
     assert len(json.dumps(client.send(event)).encode()) < 6_291_556  # bytes; Lambda refuses more
     messages = all_pages(client, f"{PATH}/{session_id}/messages", "messages", 50)
@@ -350,7 +350,7 @@ def test_an_incompressible_selection_is_returned_completely(client: Client, stor
     text = "".join(chr(random.randrange(0x20000, 0x2A000)) for _ in range(250_000))
     session_id = begin(client)["session_id"]
     turn = a_turn(session_id, selected_text=text)
-    store.add_turn(turn, new_session=None, deadline=Deadline.after(10))
+    store.add_turn(turn, new_session=None, deadline=Deadline.after(30))
     path = f"{PATH}/{session_id}/messages/{turn.query_id}-user/selected-text"
     assert get(client, path)[1]["selected_text"] == text
 

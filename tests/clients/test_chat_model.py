@@ -215,7 +215,7 @@ def test_an_api_that_is_configured_is_the_only_one() -> None:
 
 
 def test_two_threads_that_meet_the_same_refusal_both_get_an_answer() -> None:
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=60)
 
     def reply(body: Json) -> tuple[int, Any]:
         if "max_tokens" not in body:
@@ -241,7 +241,7 @@ def test_what_one_thread_has_learned_is_kept_when_another_ends_later() -> None:
 
     def reply(body: Json) -> tuple[int, Any]:
         if len(provider.bodies) == 1:
-            adapted.wait(10)
+            adapted.wait(60)
             return CALL
         return CALL if "max_tokens" not in body else (400, {"error": {"message": "'max_tokens' is not supported"}})
 

@@ -38,7 +38,7 @@ def converse(model: ChatModel, parts: list[PartialCall] | None) -> list[ModelTur
             messages,
             TOOLS,
             callable_tools=[name],
-            deadline=Deadline.after(10),
+            deadline=Deadline.after(30),
             on_partial=None if parts is None else parts.append,
         )
         turns.append(turn)

@@ -85,7 +85,7 @@ def ask(
         list(messages),
         list(tools),
         callable_tools=callable_tools or ("search",),
-        deadline=Deadline.after(10),
+        deadline=Deadline.after(30),
         on_partial=on_partial,
     )
 

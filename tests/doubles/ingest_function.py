@@ -67,7 +67,7 @@ class IngestFunction:
         return keys
 
     def _load(self, kb_id: str, name: str) -> None:
-        deadline = Deadline.after(10)
+        deadline = Deadline.after(30)
         self._held += 1
         lease = self._leases.take(
             kb_id,

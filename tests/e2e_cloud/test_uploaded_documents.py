@@ -102,7 +102,7 @@ class Uploads:
 
     def entry(self, name: str) -> DocumentEntry | None:
         """What the table knows of a document."""
-        return self.states.find(KB, document_id(name), deadline=Deadline.after(10))
+        return self.states.find(KB, document_id(name), deadline=Deadline.after(30))
 
     def wait_until_quiet(self) -> None:
         """Wait until no message is in the queue or taken from it."""
@@ -218,5 +218,5 @@ def test_what_cannot_be_a_document_is_named_and_does_not_come_again(uploads: Upl
     assert huge is not None
     assert (huge.state, huge.reason) == (DocumentState.SKIPPED, "is larger than 50 MB; split it into parts")
     assert uploads.count("DocumentDeadLettersUrl") == 0
-    listed = uploads.states.list("Not A Knowledge Base", limit=10, deadline=Deadline.after(10))
+    listed = uploads.states.list("Not A Knowledge Base", limit=10, deadline=Deadline.after(30))
     assert listed == ()

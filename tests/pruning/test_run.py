@@ -193,8 +193,8 @@ def test_restoring_a_run_restores_all_its_keywords(keywords: Keywords) -> None:
         head(keywords, "pruned by hand")["keyword_id"], by="test", deadline=Deadline.after(20)
     )
     assert by_hand.counts.pruned == 1
-    assert pruner(keywords).restore_run(report.run_id, deadline=Deadline.after(10)) == 5
-    assert pruner(keywords).restore_run(report.run_id, deadline=Deadline.after(10)) == 0
+    assert pruner(keywords).restore_run(report.run_id, deadline=Deadline.after(30)) == 5
+    assert pruner(keywords).restore_run(report.run_id, deadline=Deadline.after(30)) == 0
     statuses = {item["keyword_text"]: item["status"] for item in keywords.heads()}
     assert statuses == dict.fromkeys(names, "active") | {"pruned by hand": "pruned"}
 

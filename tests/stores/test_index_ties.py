@@ -68,7 +68,7 @@ def test_pages_are_the_plain_order_of_all_items(moments: list[str], limit: int, 
         after=after,
         limit=limit,
         skip=is_left_out,
-        deadline=Deadline.after(10),
+        deadline=Deadline.after(30),
     ):
         pages.append([position(item) for item in page])
         after = pages[-1][-1]

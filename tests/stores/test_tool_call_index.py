@@ -55,7 +55,7 @@ class Calls:
         """Store calls of one question, and return the sort keys of their items."""
         items = to_items([redacted(call) for call in calls], is_compact=is_compact)
         for item in items:
-            self.store.record(item, deadline=Deadline.after(10))
+            self.store.record(item, deadline=Deadline.after(30))
         return [item["sk"] for item in items]
 
     def record_without_shards(self, *calls: ToolCallRecord) -> None:
@@ -77,7 +77,7 @@ class Calls:
         """All pages, each with at most `size` calls."""
         pages: list[list[tuple[Place, ToolCallRecord]]] = []
         after: Place | None = None
-        while page := self.store.list_recent(index, value, limit=size, after=after, deadline=Deadline.after(10)):
+        while page := self.store.list_recent(index, value, limit=size, after=after, deadline=Deadline.after(30)):
             pages.append(page)
             after = page[-1][0]
         return pages
@@ -87,7 +87,7 @@ class Calls:
         calls: list[ToolCallRecord] = []
         after = ""
         while page := self.store.list_for_query(
-            query_id, CALL.owner, limit=size, after=after, deadline=Deadline.after(10)
+            query_id, CALL.owner, limit=size, after=after, deadline=Deadline.after(30)
         ):
             assert len(page) <= size
             calls += [call for _, call in page]
@@ -187,7 +187,7 @@ def take(
     listed: list[tuple[Place, ToolCallRecord]] = []
     day = after[0]
     while len(listed) <= count:
-        page = tool_calls.store.list_recent(index, value, limit=size, after=after, deadline=Deadline.after(10))
+        page = tool_calls.store.list_recent(index, value, limit=size, after=after, deadline=Deadline.after(30))
         listed += page
         if len(page) < size:
             break
@@ -250,7 +250,7 @@ def test_calls_that_are_too_large_for_one_item_take_several(tool_calls: Calls) -
     assert tool_calls.of_query("large", 5) == calls
     listed = [call for page in tool_calls.pages(schema.BY_SESSION, "large", 5) for _, call in page]
     assert listed == calls[::-1]
-    deleted = tool_calls.store.delete_for_session("large", "key:ann", deadline=Deadline.after(10))
+    deleted = tool_calls.store.delete_for_session("large", "key:ann", deadline=Deadline.after(30))
     assert deleted == (len(calls), 0)
     assert tool_calls.pages(schema.BY_SESSION, "large", 5) == []
 
@@ -263,7 +263,7 @@ def test_a_question_with_too_large_calls_is_deleted_by_the_number_of_its_calls(t
         for position in range(60)
     ]
     tool_calls.record(*calls)
-    counts = tool_calls.store.delete_for_queries({"counted": 60}, "key:ann", deadline=Deadline.after(10))
+    counts = tool_calls.store.delete_for_queries({"counted": 60}, "key:ann", deadline=Deadline.after(30))
     assert counts == (60, 0)
     items = tool_calls.client.scan(TableName=tool_calls.name)["Items"]
     assert not [item for item in items if item["pk"]["S"] == "Q#counted"]

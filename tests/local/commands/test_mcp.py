@@ -77,7 +77,7 @@ def test_a_quick_message_overtakes_a_slow_one(service: Service, url: str) -> Non
 
     def answer(message: Any) -> Response:
         if message["id"] == "slow":
-            assert is_answered.wait(10)
+            assert is_answered.wait(60)
         return JSONResponse(to_response(message["id"]))
 
     def write(line: str) -> None:
@@ -96,12 +96,12 @@ def test_a_cancelled_request_gets_no_response(service: Service, url: str) -> Non
 
     def answer(message: Any) -> Response:
         arrived.set()
-        assert cancelled.wait(10)
+        assert cancelled.wait(60)
         return JSONResponse(to_response(message["id"]))
 
     def lines() -> Iterator[bytes]:
         yield request(1)
-        assert arrived.wait(10)
+        assert arrived.wait(60)
         yield json.dumps(cancel).encode()
         cancelled.set()
         yield request(2)
@@ -130,7 +130,7 @@ def test_the_version_of_a_handshake_is_remembered(service: Service, url: str) ->
 
     def lines() -> Iterator[bytes]:
         yield request(1, "initialize", protocolVersion="2025-06-18")
-        assert is_ready.wait(10)
+        assert is_ready.wait(60)
         yield request(2, "ping")
 
     def write(line: str) -> None:
@@ -224,7 +224,7 @@ def test_the_first_message_after_a_stop_is_told_how_to_start_the_service(service
     def lines() -> Iterator[bytes]:
         nonlocal clients
         yield request(1)
-        assert is_answered.wait(10)
+        assert is_answered.wait(60)
         clients = iter([ApiClient(url)])
         yield request(2)
 

@@ -22,7 +22,7 @@ class CountingModel:
 
     def embed(self, query: str) -> Vectors:
         self.runs.append(query)
-        assert self.opened.wait(10)
+        assert self.opened.wait(60)
         if query == "broken":
             raise RuntimeError("no vectors")
         return np.full((1, 2), len(query), dtype=np.float32)
@@ -43,7 +43,7 @@ def test_searches_at_the_same_time_share_one_run(model: CountingModel, vectors: 
     with ThreadPoolExecutor(4) as pool:
         found = [pool.submit(vectors.of, "merge") for _ in range(4)]
         model.opened.set()
-        assert [one.result(10).tolist() for one in found] == [[[5, 5]]] * 4
+        assert [one.result(60).tolist() for one in found] == [[[5, 5]]] * 4
     assert model.runs == ["merge"]
 
 

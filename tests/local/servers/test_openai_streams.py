@@ -123,7 +123,7 @@ def test_the_client_of_this_project_reads_the_same_turn(server: str, api: Api) -
             [ChatMessage(role="user", content=QUESTION)],
             [ToolSpec(**TOOL)],
             callable_tools=[NAME],
-            deadline=Deadline.after(10),
+            deadline=Deadline.after(30),
             on_partial=listener,
         )
         for listener in (None, parts.append)
