@@ -7,7 +7,6 @@ import os
 import socket
 import threading
 from collections.abc import Mapping
-from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from botocore.config import Config
 from gleaner.model import utc_now
 from gleaner.stores import dynamodb, schema
 from gleaner.stores.items import to_item
+from gleaner.stores.keyword_layout import COMPACT_FOR
 from gleaner.stores.keyword_moving import new_layout
 from gleaner.stores.schema import TableSchema
 from gleaner_local.aws._ministack_process import MinistackProcess
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NEW_LAYOUT: Any = to_item(new_layout(utc_now(), until=utc_now() + timedelta(days=3)))
+NEW_LAYOUT: Any = to_item(new_layout(utc_now(), until=utc_now() + COMPACT_FOR))
 _RESTART_PAUSE_SECONDS = 5.0
 # ministack accepts any credentials, but boto3 requires some.
 CREDENTIALS = {
