@@ -1,16 +1,33 @@
-"""Reads items as they are stored, with what is packed in them, so that a test finds every word of a table."""
+"""Reads items as they are stored, with what is packed in them, so that a test finds every word of a table.
+
+Compressed bytes must not be searched: they hide words, and may hold any three letters by chance.
+"""
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from gleaner.stores.items import from_item, unpack_json
-
-PACKED = ("content", "result")  # of stored answers and shared web searches; `read_calls` reads records of tool calls
+from gleaner.stores.items import from_item, pack_json
+from gleaner.stores.tool_calls import ToolCallRecord, read_calls
 
 
 def read_item(item: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of an item as DynamoDB returns it."""
-    values = from_item(item)
-    return values | {name: unpack_json(values[name]) for name in PACKED if isinstance(values.get(name), bytes)}
+    """The values of an item as DynamoDB returns it, unpacked."""
+    return {name: _unpack(value) if isinstance(value, bytes) else value for name, value in from_item(item).items()}
+
+
+def read_records(item: Mapping[str, Any]) -> list[ToolCallRecord]:
+    """The records of tool calls of an item that `read_item` returned."""
+    return read_calls({name: pack_json(value) if name == "calls" else value for name, value in item.items()})
+
+
+def _unpack(packed: bytes) -> Any:
+    """Packed JSON, or the text (its beginning, if further items hold the rest)."""
+    text = zlib.decompressobj().decompress(packed).decode("utf-8", "ignore")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text

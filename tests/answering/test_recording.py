@@ -12,11 +12,11 @@ from gleaner.answering.question import answer_question
 from gleaner.model import Mode, new_id
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.settings import Settings
-from gleaner.stores.tool_calls import read_calls
 from gleaner.wiring import Stores, build_services, build_stores
 from tests.conftest import keep_former_form
 from tests.doubles.faulty_store import FaultyStore
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
+from tests.stored_items import read_records
 
 CALLS = ["knowledge_base_search", "generate_response"]
 
@@ -38,7 +38,7 @@ def ask(settings: dict[str, str], stores: Stores, model: ScriptedModel, **more: 
 def recorded(items: Any) -> list[str]:
     """The tools of the calls of all items."""
     found = sorted(items("TOOL_CALLS_TABLE"), key=lambda item: str(item["sk"]))
-    return [call.tool_name for item in found for call in read_calls(item)]
+    return [call.tool_name for item in found for call in read_records(item)]
 
 
 @pytest.mark.parametrize("is_compact", [True, False])

@@ -17,7 +17,6 @@ from gleaner.errors import ModelUnavailable, StoreUnavailable
 from gleaner.model import AnswerStatus, new_id
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.settings import Settings
-from gleaner.stores.tool_calls import read_calls
 from gleaner.wiring import Stores, build_services, build_stores
 from tests.answering.asking import ask as ask_for_events
 from tests.answering.test_events import outline
@@ -26,6 +25,7 @@ from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, se
 from tests.doubles.scripted_model import web as search_web
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.keyword_fixtures import heads_of
+from tests.stored_items import read_records
 
 Items = Callable[[str], list[dict[str, Any]]]
 
@@ -66,7 +66,7 @@ def test_neither_question_nor_answer_is_stored(services: Services, model: Script
     assert note == {"pk": "O#key:ann", "sk": f"Q#{query_id}", "query_id": query_id, "tool_call_count": 2}
     [item] = items("TOOL_CALLS_TABLE")
     assert "session_id" not in item
-    assert [(call.position, call.session_id) for call in read_calls(item)] == [(0, None), (1, None)]
+    assert [(call.position, call.session_id) for call in read_records(item)] == [(0, None), (1, None)]
 
 
 def test_its_answer_has_no_session(services: Services, model: ScriptedModel) -> None:

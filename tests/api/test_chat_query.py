@@ -10,11 +10,11 @@ from starlette.responses import JSONResponse
 
 from gleaner.clients import pinecone
 from gleaner.model import Record
-from gleaner.stores.tool_calls import read_calls
 from tests.conftest import MERGING, Client, keep_former_form
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search, web
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.keyword_fixtures import associations_of, heads_of
+from tests.stored_items import read_records
 
 WEB_TEXT = "Starlette 1.0 was released in 2026 [1]. It is an ASGI framework [2]."
 RESULTS = (
@@ -319,7 +319,7 @@ def test_every_tool_call_is_recorded(
     assert len(stored) == (1 if is_compact else 3)
     for name in ("tool_name", "status"):  # few tools and two statuses would otherwise share all writes of an index
         assert {item[name].rpartition("#")[2] for item in stored} <= {"00", "01", "02", "03"}
-    records = [record for item in stored for record in read_calls(item)]
+    records = [record for item in stored for record in read_records(item)]
     assert [(r.tool_name, r.status, r.retry_count) for r in records] == [
         ("knowledge_base_search", "success", 0),
         ("generate_response", "error", 0),

@@ -126,14 +126,14 @@ def test_another_knowledge_base_is_never_searched(client: Client, model: Scripte
     status, body = ask(client)
     assert status == 200
     assert results(model)[1]["error"]["message"].startswith("Only the knowledge base of this question")
-    assert "4711" not in json.dumps([model.requests, body])
+    assert "4711-0815" not in json.dumps([model.requests, body])
 
 
 def test_a_model_that_only_searches_another_knowledge_base_fails(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search("combination of the vault", kb_id=OTHER_KB)))
     status, body = ask(client)
     assert (status, body["type"]) == (502, "urn:gleaner:problem:mandatory-tool-missing")
-    assert "4711" not in json.dumps([model.requests, body])
+    assert "4711-0815" not in json.dumps([model.requests, body])
 
 
 def leak(shape: Callable[[str], str]) -> Callable[[Turn], Turn]:

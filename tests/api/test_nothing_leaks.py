@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse
 
 from gleaner.clients import pinecone
 from gleaner.model import Record
-from gleaner.stores.tool_calls import ToolCallRecord, read_calls
+from gleaner.stores.tool_calls import ToolCallRecord
 from gleaner_local.aws import ministack
 from gleaner_local.aws.execution_environment import ExecutionEnvironments, HandlerFailed
 from tests.conftest import proxy_event
@@ -25,7 +25,7 @@ from tests.doubles.planted_secrets import FORGED, FORMS, IN_CONTEXT
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search, web
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.doubles.xray_daemon import XrayDaemon
-from tests.stored_items import read_item
+from tests.stored_items import read_item, read_records
 
 KEYS = {
     "OPENAI_API_KEY": "of-no-known-form-a",
@@ -95,7 +95,7 @@ def run(
             function.stop()
         run.traces = daemon.received()
     run.log = log_path.read_text()
-    run.records = [call for item in _items(client, env["TOOL_CALLS_TABLE"]) for call in read_calls(item)]
+    run.records = [call for item in _items(client, env["TOOL_CALLS_TABLE"]) for call in read_records(item)]
     run.keywords = str(_items(client, env["KEYWORDS_TABLE"]))
     run.messages = str(_items(client, env["CONVERSATIONS_TABLE"]))
     yield run
