@@ -37,7 +37,7 @@ ifeq ($(origin PINECONE_INDEX_HOST),command line)
 INDEX_HOST += $(if $(PINECONE_INDEX_HOST),--index-host $(PINECONE_INDEX_HOST))
 endif
 
-.PHONY: help run setup test check clients workflows audit e2e bench synth diff bootstrap pipeline deploy destroy pins
+.PHONY: help run setup test check explore clients workflows audit e2e bench synth diff bootstrap pipeline deploy destroy pins
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -64,6 +64,9 @@ check: .venv/dev.stamp clients ## lint, types, imports, paths in documents, audi
 	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile thorough
 	$(MAKE) $(COVERAGE)
 	$(BIN)/python -m coverage report --skip-covered --fail-under=$(MIN_COVERAGE)
+
+explore: .venv/dev.stamp ## try the properties with examples that no run has tried
+	$(PYTEST) -m hypothesis --hypothesis-profile explore
 
 clients: $(CLIENTS_VENV)/installed.stamp $(CLIENTS)/node_modules/.package-lock.json ## install the clients of the slow tests
 

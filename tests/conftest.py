@@ -46,9 +46,11 @@ from tests.table_pool import TablePool
 MERGING = "Duplicate keywords are merged by a conditional write: the second keyword raises the usage count."
 PRUNING = "Keywords are pruned when nobody used them for ninety days."
 
-# Examples have no time limit: how long one takes depends on the load of the machine.
-hypothesis_settings.register_profile("quick", deadline=None, max_examples=30)
-hypothesis_settings.register_profile("thorough", deadline=None, max_examples=150)  # in `make check`
+# Examples have no time limit: how long one takes depends on the load of the machine. The first two profiles try the
+# same examples each time, so that a commit passes or fails for what it changed; new ones are tried by `make explore`.
+hypothesis_settings.register_profile("quick", deadline=None, max_examples=30, derandomize=True)
+hypothesis_settings.register_profile("thorough", deadline=None, max_examples=150, derandomize=True)  # in `make check`
+hypothesis_settings.register_profile("explore", deadline=None, max_examples=150, print_blob=True)
 hypothesis_settings.load_profile("quick")
 
 

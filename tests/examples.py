@@ -6,5 +6,5 @@ from hypothesis import settings
 
 
 def examples(quick: int, thorough: int) -> int:
-    """Return the number of examples in `make test`, or in `make check`."""
-    return thorough if settings.get_current_profile_name() == "thorough" else quick
+    """Return the number of examples in `make test`, or in `make check` and `make explore`."""
+    return quick if settings.get_current_profile_name() == "quick" else thorough
