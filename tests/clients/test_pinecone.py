@@ -267,9 +267,7 @@ def test_the_time_limit_stops_a_call_that_is_never_answered() -> None:
 
 
 def test_a_refused_connection_raises() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    get_failure(connect(host=f"http://127.0.0.1:{port}", api_key=lambda: KEY), timeout=1.0)
+    get_failure(connect(host="http://127.0.0.1:9", api_key=lambda: KEY), timeout=20)
 
 
 def test_text_that_cannot_be_encoded_raises_knowledge_base_unavailable(serve: Serve) -> None:

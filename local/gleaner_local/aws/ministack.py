@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import boto3
 import botocore.session
@@ -55,7 +56,7 @@ class Ministack:
         self._log_path = log_path
         self._services = services
         self._options = dict(options or {})
-        self._port = 0
+        self._held_port: socket.socket | None = None
         self._process: MinistackProcess | None = None
         self._answers = False
         self._stop_requested = threading.Event()
@@ -66,8 +67,8 @@ class Ministack:
     def start(self) -> None:
         """Start the process and wait until it answers. Raises RuntimeError that says why it does not."""
         self._state_dir.mkdir(parents=True, exist_ok=True)
-        self._port = _free_port()
-        self.url = f"http://127.0.0.1:{self._port}"
+        self._held_port = _hold_free_port()
+        self.url = f"http://127.0.0.1:{self._held_port.getsockname()[1]}"
         self._launch()
         self._watch.start()
 
@@ -88,6 +89,8 @@ class Ministack:
             self._process.stop()
         if self._watch.is_alive():
             self._watch.join()
+        if self._held_port is not None:
+            self._held_port.close()
 
     def _launch(self) -> None:
         with self._change:
@@ -116,7 +119,7 @@ class Ministack:
             with_credentials(os.environ)
             | {
                 "BIND_HOST": "127.0.0.1",
-                "GATEWAY_PORT": str(self._port),
+                "GATEWAY_PORT": str(urlsplit(self.url).port),
                 "SERVICES": self._services,
                 "IOT_MTLS_ENABLED": "0",  # otherwise it listens on port 8883 of every interface, whatever the services
                 "PERSIST_STATE": "0",  # it would write only when it is stopped; _durable_tables writes each change
@@ -209,7 +212,12 @@ def _key_schema(*keys: str) -> list[dict[str, str]]:
     return [{"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def _hold_free_port() -> socket.socket:
+    """Take a port, so that no other program is given it before ministack listens, and while it is started again.
+
+    ministack can bind it as well: both sockets have SO_REUSEADDR, and this one does not listen.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    return held

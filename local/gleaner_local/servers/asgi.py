@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from gleaner_local.servers._idle_timeout import IdleTimeoutProtocol
 
-START_SECONDS = 10.0
+START_SECONDS = 30.0
 STOP_SECONDS = 5.0
 IDLE_SECONDS = 30.0
 _HOST = "127.0.0.1"

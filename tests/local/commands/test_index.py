@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -144,10 +143,8 @@ def test_a_key_unfit_for_a_header_is_reported(address: str, key: str) -> None:
 
 
 def test_an_unreachable_control_plane_is_named() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        nowhere = f"http://127.0.0.1:{server.getsockname()[1]}"
-    message = failure(create(nowhere))
-    assert nowhere in message
+    message = failure(create("http://127.0.0.1:9"))
+    assert "http://127.0.0.1:9" in message
     assert "network" in message
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, co
 from tests.doubles.scripted_web import ScriptedWeb, result
 
 KEY = "sk-secret-key"
+NOWHERE = "http://127.0.0.1:9/v1"  # nothing listens there
 ORIGIN = Origin(key="THE_KEY", address="THE_ADDRESS", model="THE_MODEL", api="THE_API", effort="THE_EFFORT")
 OK, NOTE, PROBLEM = State.OK, State.NOTE, State.PROBLEM
 PRICES = json.dumps({"input": 1, "cached_input": 0.1, "output": 2})
@@ -217,14 +217,9 @@ def test_calls_slower_than_the_deadline_of_a_question_are_noted(model: Model) ->
 
 
 def test_a_model_that_cannot_be_reached_is_a_problem(model: Model) -> None:
-    text = model.problem(says(""), OPENAI_BASE_URL=nowhere())
+    text = model.problem(says(""), OPENAI_BASE_URL=NOWHERE)
     assert "could not be reached" in text
     assert "THE_ADDRESS" in text
-
-
-def nowhere() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
 
 
 class TestWeb:
@@ -274,7 +269,7 @@ class TestWeb:
 
     def test_a_search_that_cannot_be_reached_is_a_problem(self, web: ScriptedWeb) -> None:
         assert web.requests == []
-        assert "THE_ADDRESS" in self.asked(PERPLEXITY_BASE_URL=nowhere()).remedy
+        assert "THE_ADDRESS" in self.asked(PERPLEXITY_BASE_URL=NOWHERE).remedy
 
 
 class TestCommand:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 
 import pytest
@@ -55,9 +54,7 @@ def test_a_directory_that_cannot_be_created_is_a_problem(tmp_path: Path) -> None
     ],
 )
 def test_an_address_where_nothing_answers_is_a_problem(tmp_path: Path, variable: str, subject: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        nowhere = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    results = findings(tmp_path / "data", **KEYS, **AWS, **{variable: nowhere})
+    results = findings(tmp_path / "data", **KEYS, **AWS, **{variable: "http://127.0.0.1:9"})
     (problem,) = [one for one in results if one.state is State.PROBLEM]
     assert problem.subject == subject
     assert variable in problem.remedy
