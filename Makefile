@@ -11,10 +11,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-dep
 # servers a quarter of the time, so two would not keep two cores busy. Without bytecode, each process would compile all.
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
-# Coverage takes more than half of the tests' time again, so `make check` measures it, if it is out of date.
+# Coverage takes up to half of the tests' time more, so `make test` measures it only if it is told to (MEASURE=1), as CI
+# does, which then needs no second run: `make check` measures it if it is out of date.
 COVERAGE := build/coverage
+WITH_COVERAGE := --cov --cov-report=
 MIN_COVERAGE := 95.5
-MEASURED := pyproject.toml $(shell find layers functions local infra checks tests -name '*.py')
+MEASURED := pyproject.toml $(shell find layers functions local infra checks tests -name node_modules -prune -o -name '*.py' -print)
 
 # ensurepip is missing from Debian's python3 without its package python3-venv.
 SUITABLE := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
@@ -47,11 +49,11 @@ run: .venv/local.stamp ## set up, load the handbook and serve it on http://127.0
 
 setup: .venv/dev.stamp ## create .venv with everything that development needs
 
-test: .venv/dev.stamp ## set up and run the tests, except the slow ones
-	$(PYTEST)
+test: .venv/dev.stamp ## set up and run the tests, except the slow ones (MEASURE=1: with coverage)
+	$(PYTEST) $(if $(MEASURE),$(WITH_COVERAGE))
 
 $(COVERAGE): .venv/dev.stamp $(MEASURED)
-	$(PYTEST) --cov --cov-report=
+	$(PYTEST) $(WITH_COVERAGE)
 
 check: .venv/dev.stamp clients ## lint, types, imports, paths in documents, audit, slow tests, coverage floor
 	$(BIN)/ruff check .
