@@ -24,9 +24,12 @@ def read_records(item: Mapping[str, Any]) -> list[ToolCallRecord]:
     return read_calls({name: pack_json(value) if name == "calls" else value for name, value in item.items()})
 
 
-def _unpack(packed: bytes) -> Any:
-    """Packed JSON, or the text (its beginning, if further items hold the rest)."""
-    text = zlib.decompressobj().decompress(packed).decode("utf-8", "ignore")
+def _unpack(value: bytes) -> Any:
+    """Packed JSON, or packed text (its beginning, if further items hold the rest). Those further items stay bytes."""
+    try:
+        text = zlib.decompressobj().decompress(value).decode("utf-8", "ignore")
+    except zlib.error:
+        return value
     try:
         return json.loads(text)
     except json.JSONDecodeError:
