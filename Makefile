@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-dep
 # servers a quarter of the time, so two would not keep two cores busy. Without bytecode, each process would compile all.
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
-# Coverage takes up to half of the tests' time more, so `make test` measures it only if it is told to (MEASURE=1), as CI
+# Coverage takes a third of the tests' time more, so `make test` measures it only if it is told to (MEASURE=1), as CI
 # does, which then needs no second run: `make check` measures it if it is out of date.
 COVERAGE := build/coverage
 WITH_COVERAGE := --cov --cov-report=

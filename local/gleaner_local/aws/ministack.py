@@ -23,6 +23,7 @@ from gleaner.stores.keyword_layout import COMPACT_FOR
 from gleaner.stores.keyword_moving import new_layout
 from gleaner.stores.schema import TableSchema
 from gleaner_local.aws._ministack_process import MinistackProcess
+from gleaner_local.ports import hold_port
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -67,7 +68,7 @@ class Ministack:
     def start(self) -> None:
         """Start the process and wait until it answers. Raises RuntimeError that says why it does not."""
         self._state_dir.mkdir(parents=True, exist_ok=True)
-        self._held_port = _hold_free_port()
+        self._held_port = hold_port(0)  # also while the process is started again
         self.url = f"http://127.0.0.1:{self._held_port.getsockname()[1]}"
         self._launch()
         self._watch.start()
@@ -210,14 +211,3 @@ def _table_definition(name: str, table: TableSchema) -> dict[str, Any]:
 
 def _key_schema(*keys: str) -> list[dict[str, str]]:
     return [{"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
-
-
-def _hold_free_port() -> socket.socket:
-    """Take a port, so that no other program is given it before ministack listens, and while it is started again.
-
-    ministack can bind it as well: both sockets have SO_REUSEADDR, and this one does not listen.
-    """
-    held = socket.socket()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    held.bind(("127.0.0.1", 0))
-    return held

@@ -12,28 +12,14 @@ from functools import partial
 import uvicorn
 from starlette.types import ASGIApp
 
+from gleaner_local.ports import HOST, new_socket
 from gleaner_local.servers._idle_timeout import IdleTimeoutProtocol
 
 START_SECONDS = 30.0
 STOP_SECONDS = 5.0
 IDLE_SECONDS = 30.0
-_HOST = "127.0.0.1"
 _MIN_CONNECTIONS = 8
 _MAX_BACKLOG = 2048
-
-
-def hold_port(port: int) -> socket.socket:
-    """Take a port of 127.0.0.1, 0 for a free one, for a server that starts later. Raises OSError if it is taken.
-
-    Until then connections are refused.
-    """
-    held = _new_socket()
-    try:
-        held.bind((_HOST, port))
-    except OSError:
-        held.close()
-        raise
-    return held
 
 
 class AsgiServer:
@@ -58,7 +44,7 @@ class AsgiServer:
         """
         self._port = port
         self._is_bound = held is not None
-        self._socket = held or _new_socket()
+        self._socket = held or new_socket()
         limit = _default_connections() if max_connections is None else max_connections
         self._backlog = min(_MAX_BACKLOG, limit)  # asyncio accepts as many at a time
         config = uvicorn.Config(
@@ -86,7 +72,7 @@ class AsgiServer:
         """
         try:
             if not self._is_bound:
-                self._socket.bind((_HOST, self._port))
+                self._socket.bind((HOST, self._port))
             self._socket.listen(self._backlog)  # fails if another program bound the same port and listens already
         except OSError:
             self._socket.close()
@@ -115,13 +101,6 @@ class AsgiServer:
         if self._thread.is_alive():
             self._thread.join()
         self._socket.close()
-
-
-def _new_socket() -> socket.socket:
-    # asyncio disables Nagle's algorithm only if the protocol is given; with the algorithm, responses wait 40 ms.
-    created = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    created.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    return created
 
 
 def _default_connections() -> int:

@@ -17,7 +17,7 @@ from gleaner_local.aws.execution_environment import ExecutionEnvironments, Handl
 from gleaner_local.aws.scheduler import Schedule
 from gleaner_local.errors import CannotStart
 from gleaner_local.outside_world.descriptions import Section
-from gleaner_local.servers import asgi
+from gleaner_local.ports import hold_port
 from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.service import running
 from gleaner_local.service._deadline import choose_deadline
@@ -121,7 +121,7 @@ class LocalService:
 
     def _hold_port(self) -> socket:
         try:
-            held = asgi.hold_port(self._port)
+            held = hold_port(self._port)
         except OSError as error:
             raise _unusable_port(self._port, error) from error
         self._stack.callback(held.close)

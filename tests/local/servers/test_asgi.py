@@ -15,7 +15,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Router, request_response
 
-from gleaner_local.servers.asgi import AsgiServer, hold_port
+from gleaner_local.ports import hold_port
+from gleaner_local.servers.asgi import AsgiServer
 
 
 async def answer_body(request: Request) -> Response:
