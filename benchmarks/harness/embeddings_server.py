@@ -21,7 +21,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from gleaner_local.index.embedder import Embedder, Vectors, unit_mean
-from gleaner_local.servers.asgi import AsgiServer, hold_port
+from gleaner_local.ports import hold_port
+from gleaner_local.servers.asgi import AsgiServer
 
 
 async def embed(request: Request) -> Response:
