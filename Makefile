@@ -59,6 +59,7 @@ check: .venv/dev.stamp clients ## lint, types, imports, paths in documents, audi
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy benchmarks/*.py benchmarks/harness
 	$(BIN)/lint-imports
 	$(BIN)/python -m checks.paths
 	$(MAKE) workflows

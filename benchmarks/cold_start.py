@@ -72,7 +72,7 @@ def runtime(python: Path) -> Path:
             assert spec is not None and spec.origin is not None
             source = Path(spec.origin).parent
             shutil.copytree(source, unfinished / name, ignore=shutil.ignore_patterns("__pycache__"))
-        compile_all = [python, "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash"]
+        compile_all = [str(python), "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash"]
         subprocess.run([*compile_all, unfinished], check=True)
         unfinished.rename(folder)
     return folder
@@ -130,7 +130,8 @@ def cell(runs: list[dict[str, Any]], step: str) -> str:
 
 def cpu(runs: list[dict[str, Any]], step: str) -> float:
     """The median of the CPU seconds of a step."""
-    return statistics.median(run["steps"][step][1] for run in runs)
+    seconds: float = statistics.median(run["steps"][step][1] for run in runs)
+    return seconds
 
 
 if __name__ == "__main__":

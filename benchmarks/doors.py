@@ -41,7 +41,10 @@ def main() -> None:
     server.start()
     with scripted_service(f"{server.url}/v1", server.url, "--concurrency", "1") as (url, root):
         print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}; an answer of {len(ANSWER)} characters")
-        doors = {"own stream": partial(follow, url), "chat completion": partial(complete, url)}
+        doors: dict[str, Callable[[], Times]] = {
+            "own stream": partial(follow, url),
+            "chat completion": partial(complete, url),
+        }
         play(model, seconds=0)
         for _ in range(WARM_UP):
             for ask in doors.values():

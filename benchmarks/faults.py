@@ -206,7 +206,8 @@ def running(folder: Path) -> Iterator[Bench]:
     database = ministack.Ministack(folder / "dynamodb", folder / "log")
     servers = [AsgiServer(app) for app in (model.app, vectors.app, web.app)]
     with ExitStack() as stack:
-        for server in (*servers, database):
+        started: tuple[AsgiServer | ministack.Ministack, ...] = (*servers, database)
+        for server in started:
             server.start()
             stack.callback(server.stop)
         store = FaultyStore(database.url)

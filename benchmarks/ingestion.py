@@ -136,7 +136,7 @@ def _take_chunks(readings: Sequence[Reading], chunks: int) -> list[Reading]:
 
 def hash_of(name: str) -> int:
     """A number that orders names in a mixed way, and always in the same."""
-    return sum(byte * 31**position for position, byte in enumerate(name.encode())) % 1_000_003
+    return sum(byte * pow(31, position, 1_000_003) for position, byte in enumerate(name.encode())) % 1_000_003
 
 
 def _describe(reading: Reading) -> Document:

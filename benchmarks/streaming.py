@@ -150,7 +150,8 @@ def compare_cpu(model: ScriptedModel, url: str, root: int, *, seconds: float, ro
 
     The model takes `seconds` for a piece.
     """
-    streamed, whole = [], []
+    streamed: list[Counter[str]] = []
+    whole: list[Counter[str]] = []
     for number in range(rounds):
         for is_whole in (False, True) if number % 2 else (True, False):
             play(model, seconds=seconds, is_whole=is_whole)
@@ -180,7 +181,7 @@ def cpu_milliseconds(root: int, run: Callable[[], object], times: int) -> Counte
         run()
     time.sleep(SETTLE_SECONDS)
     after = processes.cpu_seconds(root)
-    return Counter({role: (after[role] - before[role]) / times * 1000 for role in after})  # type: ignore[misc]
+    return Counter({role: (after[role] - before[role]) / times * 1000 for role in after})
 
 
 def show_many(model: ScriptedModel, url: str, streams: int) -> None:

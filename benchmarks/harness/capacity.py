@@ -41,12 +41,14 @@ class Requests:
         """`stage` is called at every request and says how far the work has come."""
         self.entries: list[Request] = []
         self._stage = stage
-        client.meta.events.register("provide-client-params.dynamodb", self._on_request)
+        # The type stubs do not know that this event's handler may return other parameters.
+        client.meta.events.register("provide-client-params.dynamodb", self._on_request)  # type: ignore[arg-type]
         client.meta.events.register("after-call.dynamodb", self._on_response)
 
     def _on_request(self, params: Mapping[str, Any], context: dict[str, Any], **_: Any) -> dict[str, Any]:
-        context["request"] = {**params, "ReturnConsumedCapacity": "TOTAL"}
-        return context["request"]
+        request = {**params, "ReturnConsumedCapacity": "TOTAL"}
+        context["request"] = request
+        return request
 
     def _on_response(self, parsed: Mapping[str, Any], model: Any, context: Mapping[str, Any], **_: Any) -> None:
         reads = sum(_reads(context["request"], parsed))
@@ -65,7 +67,7 @@ class Requests:
 
 def _writes(request: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> float:
     """Units of a write. The emulator reports one for each statement: that of an INSERT is computed from its item."""
-    reported = sum(table["CapacityUnits"] for table in tables)
+    reported: float = sum(table["CapacityUnits"] for table in tables)
     return reported + sum(_insert_units(statement) - 1 for statement in request.get("Statements", ()))
 
 

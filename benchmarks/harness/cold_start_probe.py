@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,7 @@ def load(target: str) -> Any:
         boto3.client("dynamodb")
         return None
     sys.path.insert(0, target)
-    import handler
-
-    return handler.lambda_handler
+    return import_module("handler").lambda_handler
 
 
 def main() -> None:

@@ -128,7 +128,7 @@ class Questioner:
         self._local = local
         self._requests = Requests(local.client, stage=lambda: len(local.model.requests))
 
-    def ask(self, topic: Topic, kind: Kind, session_id: str | None = None) -> tuple[Measurement, str]:
+    def ask(self, topic: Topic, kind: Kind, session_id: str | None = None) -> tuple[Measurement, str | None]:
         """Ask a question of this kind and return its measurement and its session.
 
         Raises RuntimeError if the question is not answered as its kind demands.

@@ -84,7 +84,8 @@ def compare_with_embedder(readings: Sequence[Reading], rounds: int) -> tuple[lis
 def median_share(loading: Sequence[Speed], embedding: Sequence[Speed], part: str) -> float:
     """What the embedder takes alone, as a share of what loading takes: the median of the rounds."""
     pairs = zip(embedding, loading, strict=True)
-    return statistics.median(getattr(alone, part) / getattr(whole, part) for alone, whole in pairs)
+    share: float = statistics.median(getattr(alone, part) / getattr(whole, part) for alone, whole in pairs)
+    return share
 
 
 def watch_memory(readings: Sequence[Reading], documents: int, say: Callable[[int, float, float], None]) -> None:
