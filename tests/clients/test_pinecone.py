@@ -250,6 +250,27 @@ def test_a_malformed_response_raises(serve: Serve, answer: Response) -> None:
     assert "ResponseParsingError" in get_failure(serve(answer))
 
 
+def test_a_search_for_ids_asks_for_no_texts() -> None:
+    asked: list[Any] = []
+
+    async def search(request: Request) -> Response:
+        asked.append(await request.json())
+        found = [{"_id": "b", "_score": 1.6, "fields": {"chunk_index": 0}}, {"_id": "a", "_score": 0.8, "fields": {}}]
+        return hits(*found, {"_id": "", "_score": 0.7, "fields": {}}, {"_id": "c", "_score": -1, "fields": {}})
+
+    server = AsgiServer(Starlette(routes=[Route("/{path:path}", search, methods=["POST"])]))
+    server.start()
+    kb = connect(host=server.url, api_key=lambda: KEY)
+    try:
+        scores = kb.search_ids("kb", "question", top_k=3, timeout=20, filter={"owner": {"$exists": False}})
+    finally:
+        server.stop()
+    assert scores == {"b": 1.0, "a": 0.5}
+    assert list(scores) == ["b", "a"]
+    assert asked[0]["fields"] == ["chunk_index"]
+    assert asked[0]["query"]["filter"] == {"owner": {"$exists": False}}
+
+
 def test_the_time_limit_stops_the_retries_of_the_sdk(serve: Serve) -> None:
     kb = serve(JSONResponse({}, status_code=503, headers={"retry-after": "30"}))
     require_stop(kb, seconds=0.5)

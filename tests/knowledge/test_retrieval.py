@@ -59,6 +59,10 @@ def test_a_search_leaves_at_least_half_of_the_time(
             limits.append(timeout)
             return read_hits(())
 
+        def search_ids(self, *_: object, timeout: float, **__: object) -> dict[str, float]:
+            limits.append(timeout)
+            return {}
+
     knowledge_base: Any = Noting()
     make_retrieval(keywords, knowledge_base).search(KB, "moors", top_k=5, deadline=Deadline.after(seconds))
     assert limits == [pytest.approx(limit)] * 2  # of the knowledge base, and of what was learned for it

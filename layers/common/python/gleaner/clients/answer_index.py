@@ -40,8 +40,7 @@ class AnswerIndex:
         """
         owner: JsonObject = {"$exists": False} if caller is None else {"$eq": caller}
         condition: JsonObject = {"$and": [{OWNER_FIELD: owner}, readable_by(groups)]}
-        hits = self._index.search(_namespace(kb_id), query, top_k=top_k, timeout=timeout, filter=condition)
-        return {hit.record.id: hit.score for hit in hits}
+        return self._index.search_ids(_namespace(kb_id), query, top_k=top_k, timeout=timeout, filter=condition)
 
     def put(self, answer: WebAnswer, *, timeout: float) -> None:
         """Write the record of an answer, or replace it."""

@@ -11,9 +11,10 @@ from itertools import count
 from typing import TypeVar
 
 from pinecone import Index, PineconeError
+from pinecone.models.vectors.search import Hit
 
 from gleaner.clients import pinecone_failures
-from gleaner.clients.pinecone_hits import Hits, LenientIndex, read_hits
+from gleaner.clients.pinecone_hits import Hits, LenientIndex, read_hits, read_scores
 from gleaner.clients.pinecone_records import from_wire, to_wire
 from gleaner.clients.time_limit import run_within
 from gleaner.errors import KnowledgeBaseBusy, KnowledgeBaseQuotaUsed, KnowledgeBaseTimedOut, KnowledgeBaseUnavailable
@@ -39,6 +40,7 @@ MAX_PAUSE_SECONDS = 0.75
 # A request that is refused because too many come at once is sent once more, after part of the second that is limited.
 _ATTEMPTS = 2
 _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.25, 1.25
+_SMALLEST_FIELD = ("chunk_index",)  # without names of fields, a search returns all
 
 # Waits before a request that failed is sent again, or raises the error. The number counts from 0 for each request.
 Wait = Callable[[KnowledgeBaseUnavailable, int], None]
@@ -75,19 +77,37 @@ class KnowledgeBase:
 
         `filter` is a condition on fields in the service's language.
         """
+        hits = read_hits(self._search(kb_id, query, top_k, timeout, filter, None))
+        if hits.left_out:
+            logger.warning("parts of a search result were left out", extra={"left_out": hits.left_out})
+        return hits
+
+    def search_ids(
+        self, kb_id: str, query: str, *, top_k: int, timeout: float, filter: JsonObject | None = None
+    ) -> dict[str, float]:
+        """Return the scores of the same matches by id, without their texts."""
+        return read_scores(self._search(kb_id, query, top_k, timeout, filter, _SMALLEST_FIELD))
+
+    def _search(
+        self,
+        kb_id: str,
+        query: str,
+        top_k: int,
+        timeout: float,
+        condition: JsonObject | None,
+        fields: Sequence[str] | None,
+    ) -> Sequence[Hit]:
         call = partial(
             self._index().search,
             namespace=kb_id,
             top_k=top_k,
             inputs={"text": query},
-            filter=filter,
+            filter=condition,
+            fields=fields,
             timeout=timeout,
         )
         response = self._send("search", call, timeout=timeout)
-        hits = read_hits(response.result.hits if response else ())
-        if hits.left_out:
-            logger.warning("parts of a search result were left out", extra={"left_out": hits.left_out})
-        return hits
+        return response.result.hits if response else ()
 
     def upsert(self, kb_id: str, records: Sequence[Record], *, timeout: float) -> None:
         """Write records, replacing those with the same id, in requests of at most 96 records and 2 MB."""

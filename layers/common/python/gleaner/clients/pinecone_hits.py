@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 from pinecone import Index
 from pinecone._internal.adapters.vectors_adapter import VectorsAdapter  # the SDK offers no other way to a raw answer
@@ -16,6 +16,8 @@ from pinecone.models.vectors.search import Hit, SearchRecordsResponse, SearchRes
 from gleaner.clients._json_values import as_list, as_number, as_object, as_string, parse_json
 from gleaner.clients.pinecone_records import from_wire
 from gleaner.model import RecordHit
+
+Found = TypeVar("Found")
 
 # The SDK's decoder (msgspec 0.22.0) reads the types of an answer when it meets the first one. Two threads that do so at
 # once end the process with a segmentation fault, and a question searches documents and stored answers at once.
@@ -96,12 +98,20 @@ def read_hits(hits: Sequence[Hit]) -> Hits:
     number counts as the lowest: the text may be useful nevertheless.
     """
     records = [(record, as_number(hit.score)) for hit in hits if hit.id and (record := from_wire(hit.id, hit.fields))]
-    scores = [score for _, score in records if score is not None and score >= 0]
-    highest, lowest = max([1.0, *scores]), min(scores, default=0.0)
-    found = Hits()
-    for record, read in records:
-        score = lowest if read is None else read
-        if score >= 0:
-            found.append(RecordHit(record=record, score=score / highest))
+    found = Hits(RecordHit(record=record, score=score) for record, score in _scale(records))
     found.left_out = len(hits) - len(records) + sum(score is None for _, score in records)
     return found
+
+
+def read_scores(hits: Sequence[Hit]) -> dict[str, float]:
+    """The scores of the hits that have an id, by id, as `read_hits` has them."""
+    return dict(_scale([(hit.id, as_number(hit.score)) for hit in hits if hit.id]))
+
+
+def _scale(found: Sequence[tuple[Found, float | None]]) -> Iterator[tuple[Found, float]]:
+    scores = [score for _, score in found if score is not None and score >= 0]
+    highest, lowest = max([1.0, *scores]), min(scores, default=0.0)
+    for hit, read in found:
+        score = lowest if read is None else read
+        if score >= 0:
+            yield hit, score / highest
