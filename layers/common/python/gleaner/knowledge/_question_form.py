@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import dropwhile, takewhile
 
 from gleaner import text
@@ -101,7 +101,7 @@ def _leading(marks: list[Mark], plain: str, spoken: list[str], language: str | N
     """Leave out the question words of subordinate clauses, in languages whose question words come first."""
     if language not in _QUESTION_WORD_FIRST:
         return marks
-    fillers = _find_fillers(spoken, language, read_tables())
+    fillers = _find_fillers(spoken, language)
     starts = _clause_starts(plain)
     return [
         mark
@@ -179,7 +179,7 @@ def _read_content(
     kind_words = {word for mark in kinds if mark.label not in ("who", "where") for word in _words_of(mark, spoken)}
     # Of opposites only the side differs, which is compared elsewhere: here both are the same word.
     strong = {word: f"={mark.label[:-1]}" for mark in opposites if not mark.is_weak for word in _words_of(mark, spoken)}
-    fillers = _find_fillers(words, language, tables)
+    fillers = _find_fillers(words, language)
     phrases = _label_phrases(tables.synonyms.find(words, language))
     unspaced = _label_characters(tables.synonyms.find(spoken, language))
     light_marks = [*kinds, *(mark for mark in opposites if mark.is_weak)]
@@ -243,8 +243,14 @@ def _find_names(plain: str) -> frozenset[str]:
     return frozenset(capitals)
 
 
-def _find_fillers(words: list[str], language: str | None, tables: Tables) -> frozenset[str]:
-    name = language or ""
-    of_language = tables.fillers.get(name, frozenset()) | tables.languages.get(name, frozenset())
+def _find_fillers(words: list[str], language: str | None) -> frozenset[str]:
     others = text.find_stop_words(frozenset(words)) - text.english_stop_words()
-    return (tables.fillers["english"] | of_language | others) - _DECIDING
+    return _fillers(language or "") | (others - _DECIDING)
+
+
+@cache
+def _fillers(language: str) -> frozenset[str]:
+    """The words that say nothing in a language or in English."""
+    tables = read_tables()
+    of_language = tables.fillers.get(language, frozenset()) | tables.languages.get(language, frozenset())
+    return (tables.fillers["english"] | of_language) - _DECIDING

@@ -33,7 +33,7 @@ class Phrases:
     spaced: dict[tuple[str, ...], list[tuple[str, bool]]] = field(default_factory=dict)
     unspaced: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)  # of the longest phrase of several words, by its first
-    beginnings: set[int] = field(default_factory=set)  # the lengths of the beginnings of words that phrases end with
+    beginnings: dict[int, set[str]] = field(default_factory=dict)  # that phrases end with; the longest ones first
 
     def add(self, written: str, label: str) -> None:
         """Add a phrase under a label."""
@@ -46,27 +46,35 @@ class Phrases:
             key = words
             if phrase.endswith("*"):
                 key = (*words[:-1], f"{words[-1]}*")
-                self.beginnings.add(len(words[-1]))
+                self._add_beginning(words[-1])
             self.spaced.setdefault(key, []).append(entry)
             self.lengths[words[0]] = max(len(words), self.lengths.get(words[0], 1))
+
+    def _add_beginning(self, beginning: str) -> None:
+        if len(beginning) not in self.beginnings:
+            longest_first = sorted([*self.beginnings.items(), (len(beginning), set[str]())], reverse=True)
+            self.beginnings.clear()
+            self.beginnings.update(longest_first)
+        self.beginnings[len(beginning)].add(beginning)
 
     def find(self, words: list[str], language: str | None) -> list[Mark]:
         """Return the phrases in folded words, the longest at each position; they do not overlap."""
         marks: list[Mark] = []
         position = 0
         while position < len(words):
-            here = list(self._find_at(words, position, language))
+            here = self._find_at(words, position, language)
             marks += here
-            position = max((mark.end for mark in here), default=position + 1)
+            position = here[0].end if here else position + 1
         return [*marks, *self._find_unspaced(words)]
 
-    def _find_at(self, words: list[str], start: int, language: str | None) -> Iterator[Mark]:
+    def _find_at(self, words: list[str], start: int, language: str | None) -> list[Mark]:
+        """The longest phrase that begins here, under each of its labels."""
         for end in range(min(len(words), start + self.lengths.get(words[start], 1)), start, -1):
             for key in self._keys(tuple(words[start:end])):
-                if key in self.spaced and not is_foreign(" ".join(key), language):
-                    phrase = " ".join(key)
-                    yield from (Mark(label, phrase, start, end, weak) for label, weak in self.spaced[key])
-                    return
+                phrase = " ".join(key)
+                if not is_foreign(phrase, language):
+                    return [Mark(label, phrase, start, end, weak) for label, weak in self.spaced[key]]
+        return []
 
     def _find_unspaced(self, words: list[str]) -> Iterator[Mark]:
         joined = " ".join(words)
@@ -79,14 +87,13 @@ class Phrases:
 
     def labels(self, word: str) -> frozenset[str]:
         """Return the entries that a single word stands in."""
-        return frozenset(label for key in self._keys((word,)) for label, _ in self.spaced.get(key, ()))
+        return frozenset(label for key in self._keys((word,)) for label, _ in self.spaced[key])
 
-    def _keys(self, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        yield words
-        *first, last = words
-        for length in sorted(self.beginnings, reverse=True):
-            if length <= len(last):
-                yield (*first, f"{last[:length]}*")
+    def _keys(self, words: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """The keys of the phrases that `words` are: as they stand, and by the beginning of the last one."""
+        first, last = words[:-1], words[-1]
+        ends = [last, *(f"{last[:length]}*" for length, known in self.beginnings.items() if last[:length] in known)]
+        return [key for end in ends if (key := (*first, end)) in self.spaced]
 
 
 @dataclass(frozen=True, slots=True)
