@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gleaner.guards._search_secrets import SEARCH_RULES
 from gleaner.guards._secret_forms import RULES, SECRET_NAME, Rule
@@ -66,8 +66,19 @@ def drop_placeholders(redacted: str) -> str:
 
 def redact_value(value: object) -> object:
     """Convert `value` to JSON types, and redact its strings and the values of fields named like secrets."""
-    everything = "\n".join(_strings(value)).casefold()  # a record has a hundred strings, and most rules match none
-    return _redact_value([rule for rule in RULES if rule.may_match(everything)], value)
+    return _redact_value(_choose_rules(_strings(value)), value)
+
+
+def redact_all(texts: Sequence[str]) -> list[str]:
+    """Redact each of `texts`, as `redact` does."""
+    rules = _choose_rules(texts)
+    return [_redact_by(rules, text) for text in texts]
+
+
+def _choose_rules(texts: Iterable[str]) -> list[Rule]:
+    """The rules that may match one of `texts`. A record has a hundred texts, and most rules match none of them."""
+    everything = "\n".join(texts).casefold()
+    return [rule for rule in RULES if rule.may_match(everything)]
 
 
 def redact_json(text: str) -> str:
@@ -93,20 +104,30 @@ def _redact_broken(text: str) -> str:
     return redact(text) if redacted == shown else redacted
 
 
-def _strings(value: object) -> Iterator[str]:
+def _strings(value: object) -> list[str]:
     """All strings in a value, with the names of its fields."""
-    if isinstance(value, Mapping):
+    found: list[str] = []
+    _collect(value, found)
+    return found
+
+
+def _collect(value: object, found: list[str]) -> None:
+    if isinstance(value, str):
+        found.append(value)
+    elif isinstance(value, Mapping):
         for name, item in value.items():
-            yield str(name)
-            yield from _strings(item)
+            found.append(str(name))
+            _collect(item, found)
     elif isinstance(value, _LISTS):
         for item in value:
-            yield from _strings(item)
+            _collect(item, found)
     elif not isinstance(value, _PLAIN):
-        yield str(value)
+        found.append(str(value))
 
 
 def _redact_value(rules: Sequence[Rule], value: object) -> object:
+    if isinstance(value, str):  # most values are, and the next check is slow
+        return _redact_by(rules, value)
     if isinstance(value, Mapping):
         return {
             _redact_by(rules, str(name)): _HIDDEN

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from gleaner.errors import UnknownQuery
-from gleaner.guards.redaction import redact, redact_json
+from gleaner.guards.redaction import redact_all, redact_json
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, Table
@@ -173,15 +173,19 @@ class ToolCallStore:
 
 def redacted(call: ToolCallRecord) -> ToolCallRecord:
     """The call as it is stored: redacted, then cut, since half a secret matches no pattern."""
+    places = call.found[:_MAX_PLACES]
+    tool_call_id, name, error, *found = redact_all(
+        (call.tool_call_id, call.tool_name, call.error_message or "", *places)
+    )
     return replace(
         call,
-        tool_call_id=redact(call.tool_call_id)[:MAX_NAME_LENGTH],
-        tool_name=_to_index_value(redact(call.tool_name)[:MAX_NAME_LENGTH]) or "(none)",  # no index key may be empty
+        tool_call_id=tool_call_id[:MAX_NAME_LENGTH],
+        tool_name=_to_index_value(name[:MAX_NAME_LENGTH]) or "(none)",  # no index key may be empty
         parameters=redact_json(call.parameters)[:_MAX_TEXT_LENGTH],
         result=redact_json(call.result)[:_MAX_TEXT_LENGTH],
-        error_message=call.error_message and redact(call.error_message)[:_MAX_TEXT_LENGTH],
+        error_message=None if call.error_message is None else error[:_MAX_TEXT_LENGTH],
         duration_ms=round(call.duration_ms, 1),
-        found=tuple(redact(place)[:_MAX_PLACE_LENGTH] for place in call.found[:_MAX_PLACES]),
+        found=tuple(place[:_MAX_PLACE_LENGTH] for place in found),
     )
 
 
