@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from gleaner.text import WORD, fold
@@ -43,12 +43,16 @@ def recognize(message: str) -> SmallTalk | None:
     Questions about the assistant decide before thanks and farewells, these before greetings, and these before
     reactions: "Hello, thanks!" thanks.
     """
-    if len(message) > MAX_CHARS:
-        return None
+    return None if len(message) > MAX_CHARS else _recognize(message)
+
+
+@lru_cache(maxsize=64)  # each step of a question asks for it
+def _recognize(message: str) -> SmallTalk | None:
     words = " ".join(_WORDS.findall(fold(_EMOTICON.sub(" ", message)).replace("’", "'")))
     if not words:
         return SmallTalk.WORDLESS
-    kinds = _split(words) or _split(_LENGTHENED.sub(r"\1", words)) or _split(_LENGTHENED.sub(r"\1\1", words))
+    spellings = dict.fromkeys((words, _LENGTHENED.sub(r"\1", words), _LENGTHENED.sub(r"\1\1", words)))
+    kinds = next(filter(None, map(_split, spellings)), set[str]())
     return next((kind for kind in _PRECEDENCE if kind in kinds), None)
 
 

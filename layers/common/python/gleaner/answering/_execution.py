@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
+from functools import cached_property
 
 from gleaner.answering._call_events import CallEvents
 from gleaner.errors import DeadlineExceeded, GleanerError, ServiceUnavailable, ToolCallRejected
@@ -21,8 +23,10 @@ logger = logging.getLogger(__name__)
 _SEARCHES = frozenset((knowledge_base_search.NAME, perplexity_search.NAME))
 _MAX_SHOWN = 100  # characters of an unknown name
 
+_Key = tuple[str, str]  # name and arguments of a call
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True)
 class CallOutcome:
     """The outcome of one call. `executed` is False if the call was rejected before the tool ran."""
 
@@ -31,6 +35,11 @@ class CallOutcome:
     executed: bool
     error: str | None
     duration_ms: float
+
+    @cached_property
+    def content(self) -> str:
+        """The result as JSON text, for the model and the record."""
+        return json.dumps(self.result, ensure_ascii=False)
 
     @property
     def succeeded(self) -> bool:
@@ -55,7 +64,7 @@ class Execution:
         self._listener = listener
         self._events = events
         self._max_calls = max_calls
-        self._results: dict[tuple[str, str], CallOutcome] = {}
+        self._results: dict[_Key, CallOutcome] = {}
 
     def run(
         self, calls: Sequence[ToolCall], offered: Sequence[str], calls_left: Mapping[str, int]
@@ -90,11 +99,19 @@ class Execution:
             outcomes.append(outcome)
         return outcomes
 
-    def _run_in_parallel(self, unique: Mapping[tuple[str, str], ToolCall]) -> None:
+    def _run_in_parallel(self, unique: Mapping[_Key, ToolCall]) -> None:
+        for key, outcome in self._execute_all(unique):
+            self._results[key] = outcome
+            self._events.finish(outcome)
+
+    def _execute_all(self, unique: Mapping[_Key, ToolCall]) -> Iterator[tuple[_Key, CallOutcome]]:
+        """Yield each outcome as it comes. A single call needs no other thread."""
+        if len(unique) == 1:
+            yield from ((key, self._execute(call)) for key, call in unique.items())
+            return
         futures = {self._executor.submit(self._execute, call): key for key, call in unique.items()}
         for future in as_completed(futures):
-            outcome = self._results[futures[future]] = future.result()
-            self._events.finish(outcome)
+            yield futures[future], future.result()
 
     def _has_result(self, call: ToolCall) -> bool:
         first = self._results.get((call.name, call.arguments))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
@@ -51,7 +50,7 @@ class CallRecorder:
             tool_call_id=outcome.call.id,
             tool_name=outcome.call.name,
             parameters=outcome.call.arguments,
-            result=json.dumps(outcome.result, ensure_ascii=False),
+            result=outcome.content,
             status="error" if outcome.error else "success",
             error_message=outcome.error,
             duration_ms=outcome.duration_ms,

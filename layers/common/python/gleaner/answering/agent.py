@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -273,7 +272,6 @@ def _as_messages(turn: ModelTurn, outcomes: Sequence[CallOutcome]) -> list[ChatM
         return []
     messages = [ChatMessage(role="assistant", content=turn.content, tool_calls=turn.tool_calls, opaque=turn.opaque)]
     messages += [
-        ChatMessage(role="tool", content=json.dumps(outcome.result, ensure_ascii=False), tool_call_id=outcome.call.id)
-        for outcome in outcomes
+        ChatMessage(role="tool", content=outcome.content, tool_call_id=outcome.call.id) for outcome in outcomes
     ]
     return messages

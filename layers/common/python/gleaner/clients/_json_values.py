@@ -18,6 +18,8 @@ _MAX_DIGITS = 300  # of a whole number: Python refuses to read 4,300 digits
 _MAX_NAME_CHARS = 100  # of a model
 _MAX_ENCODINGS = 3  # of arguments that are JSON in JSON
 
+_LENIENT, _STRICT = json.JSONDecoder(strict=False), json.JSONDecoder()  # json.loads creates one for each text
+
 
 def parse_json(body: bytes) -> Any:
     """The value in the body of an answer; bytes that are no UTF-8 become U+FFFD, and numbers may have any size.
@@ -98,7 +100,7 @@ def arguments_text(arguments: Any) -> str:
 
 def _decode(text: str, *, strict: bool = False) -> Any:
     try:
-        return json.loads(text, strict=strict)
+        return (_STRICT if strict else _LENIENT).decode(text)
     except (RecursionError, ValueError):
         return None
 
