@@ -23,6 +23,7 @@ from gleaner.clients.pinecone_hits import LenientAdapter, read_hits
 from gleaner.errors import KnowledgeBaseTimedOut, KnowledgeBaseUnavailable
 from gleaner_local.servers.asgi import AsgiServer
 from tests.clients.test_chat_completions import ANY_JSON, Path, changed, paths
+from tests.doubles.scripted_index import odd_hits
 
 KEY = "pcsk_secret_key"
 Serve = Callable[[Response], KnowledgeBase]
@@ -269,6 +270,27 @@ def test_a_search_for_ids_asks_for_no_texts() -> None:
     assert list(scores) == ["b", "a"]
     assert asked[0]["fields"] == ["chunk_index"]
     assert asked[0]["query"]["filter"] == {"owner": {"$exists": False}}
+
+
+IDS_ONLY = {"_id": "b", "_score": 0.9, "fields": {"chunk_index": 0}}
+ODD_IDS = {name: answer for name, answer in odd_hits(IDS_ONLY).items() if "title" not in name}  # it asks for no title
+
+
+@pytest.mark.parametrize("answer", ODD_IDS.values(), ids=ODD_IDS.keys())
+def test_a_search_for_ids_survives_hits_that_cannot_be_read(serve: Serve, answer: Response) -> None:
+    assert "b" in serve(answer).search_ids("kb", "question", top_k=3, timeout=20)
+
+
+def test_a_search_for_ids_warns_of_what_it_leaves_out(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+    kb = serve(hits(IDS_ONLY, {"_id": "", "_score": 0.8, "fields": {"chunk_index": 0}}))
+    assert kb.search_ids("kb", "question", top_k=3, timeout=20) == {"b": 0.9}
+    assert [vars(record)["left_out"] for record in caplog.records] == [1]
+
+
+@pytest.mark.parametrize("hit", [None, {"_id": "a#0", "_score": 0.9, "fields": None}, {"_score": 0.9, "fields": {}}])
+def test_a_search_for_ids_refuses_an_answer_without_any(serve: Serve, hit: Any) -> None:
+    with pytest.raises(KnowledgeBaseUnavailable):
+        serve(hits(None, hit)).search_ids("kb", "question", top_k=3, timeout=20)
 
 
 def test_the_time_limit_stops_the_retries_of_the_sdk(serve: Serve) -> None:

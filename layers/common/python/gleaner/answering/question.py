@@ -62,7 +62,7 @@ class Services:
     tool_calls: ToolCallStore
     session_deletion: SessionDeletion
     admissions: Admissions
-    tool_executor: Executor  # runs tools, which wait for work on io_executor: a shared pool would deadlock
+    tool_executor: Executor  # runs tools side by side, which wait for work on io_executor: one pool would deadlock
     io_executor: Executor
     default_kb_id: str
     prices: Prices

@@ -15,7 +15,7 @@ from pinecone.models.vectors.search import Hit
 
 from gleaner.clients import pinecone_failures
 from gleaner.clients.pinecone_hits import Hits, LenientIndex, read_hits, read_scores
-from gleaner.clients.pinecone_records import from_wire, to_wire
+from gleaner.clients.pinecone_records import SMALLEST_FIELD, from_wire, to_wire
 from gleaner.clients.time_limit import run_within
 from gleaner.errors import KnowledgeBaseBusy, KnowledgeBaseQuotaUsed, KnowledgeBaseTimedOut, KnowledgeBaseUnavailable
 from gleaner.model import ANSWERS_SUFFIX, JsonObject, Record
@@ -40,7 +40,6 @@ MAX_PAUSE_SECONDS = 0.75
 # A request that is refused because too many come at once is sent once more, after part of the second that is limited.
 _ATTEMPTS = 2
 _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.25, 1.25
-_SMALLEST_FIELD = ("chunk_index",)  # without names of fields, a search returns all
 
 # Waits before a request that failed is sent again, or raises the error. The number counts from 0 for each request.
 Wait = Callable[[KnowledgeBaseUnavailable, int], None]
@@ -78,15 +77,16 @@ class KnowledgeBase:
         `filter` is a condition on fields in the service's language.
         """
         hits = read_hits(self._search(kb_id, query, top_k, timeout, filter, None))
-        if hits.left_out:
-            logger.warning("parts of a search result were left out", extra={"left_out": hits.left_out})
+        _warn_of_losses(hits.left_out)
         return hits
 
     def search_ids(
         self, kb_id: str, query: str, *, top_k: int, timeout: float, filter: JsonObject | None = None
     ) -> dict[str, float]:
         """Return the scores of the same matches by id, without their texts."""
-        return read_scores(self._search(kb_id, query, top_k, timeout, filter, _SMALLEST_FIELD))
+        scores, left_out = read_scores(self._search(kb_id, query, top_k, timeout, filter, [SMALLEST_FIELD]))
+        _warn_of_losses(left_out)
+        return scores
 
     def _search(
         self,
@@ -223,6 +223,11 @@ def connect(
 
     index_of("none yet")  # loads most of the SDK now, also before a snapshot, when there is no key yet
     return KnowledgeBase(lambda: index_of(api_key()))
+
+
+def _warn_of_losses(count: int) -> None:
+    if count:
+        logger.warning("parts of a search result were left out", extra={"left_out": count})
 
 
 def _pause_before_retry(error: Exception) -> float | None:

@@ -14,7 +14,7 @@ from pinecone.errors.exceptions import ResponseParsingError
 from pinecone.models.vectors.search import Hit, SearchRecordsResponse, SearchResult, SearchUsage
 
 from gleaner.clients._json_values import as_list, as_number, as_object, as_string, parse_json
-from gleaner.clients.pinecone_records import from_wire
+from gleaner.clients.pinecone_records import SMALLEST_FIELD, from_wire
 from gleaner.model import RecordHit
 
 Found = TypeVar("Found")
@@ -66,7 +66,7 @@ class LenientAdapter(VectorsAdapter):
             return VectorsAdapter.to_search_response(data)
         except (ResponseParsingError, UnicodeDecodeError, RecursionError) as error:  # the SDK wraps the first only
             hits = _find_hits(data)
-            if hits is None or (hits and not read_hits(hits)):
+            if hits is None or (hits and not _has_any(hits)):
                 raise ResponseParsingError("The answer is no search result.") from error
         return SearchRecordsResponse(result=SearchResult(hits=hits), usage=SearchUsage(read_units=0))
 
@@ -79,6 +79,11 @@ def _find_hits(data: bytes) -> list[Hit] | None:
         return None
     hits = result.get("hits", "")
     return [*map(_to_hit, as_list(hits))] if isinstance(hits, list | None) else None
+
+
+def _has_any(hits: Sequence[Hit]) -> bool:
+    """Whether any hit is of use: one with a text, or one of a search for ids."""
+    return bool(read_hits(hits) or read_scores([hit for hit in hits if hit.fields.keys() == {SMALLEST_FIELD}])[0])
 
 
 def _to_hit(value: Any) -> Hit:
@@ -103,9 +108,10 @@ def read_hits(hits: Sequence[Hit]) -> Hits:
     return found
 
 
-def read_scores(hits: Sequence[Hit]) -> dict[str, float]:
-    """The scores of the hits that have an id, by id, as `read_hits` has them."""
-    return dict(_scale([(hit.id, as_number(hit.score)) for hit in hits if hit.id]))
+def read_scores(hits: Sequence[Hit]) -> tuple[dict[str, float], int]:
+    """The scores of the hits that have an id, by id, as `read_hits` has them; and how many parts could not be read."""
+    scores = [(hit.id, as_number(hit.score)) for hit in hits if hit.id]
+    return dict(_scale(scores)), len(hits) - len(scores) + sum(score is None for _, score in scores)
 
 
 def _scale(found: Sequence[tuple[Found, float | None]]) -> Iterator[tuple[Found, float]]:

@@ -18,6 +18,7 @@ TEXT_FIELD = "text"  # the field that the index embeds
 # points) before the text itself; records without it have no heading. See docs/decisions/0020.
 START_FIELD = "text_start"
 OWNER_FIELD = "owner"
+SMALLEST_FIELD = "chunk_index"  # what a search for ids asks for: without names of fields it would get all
 
 
 def to_wire(record: Record) -> JsonObject:
