@@ -31,7 +31,7 @@ class Clock:
     """A clock that tests turn."""
 
     def __init__(self) -> None:
-        self.now = 1_000.0
+        self.now = 1_000.0  # DynamoDB deletes nothing that expired so long ago
 
     def __call__(self) -> float:
         return self.now

@@ -23,7 +23,7 @@ from gleaner.stores.usage import KEPT_DAYS, Account, CallerUsage, DayUsage, Limi
 from tests.doubles.faulty_store import FaultyStore
 from tests.doubles.still_clock import StillClock
 
-TODAY = date(2026, 11, 29)
+TODAY = date(2126, 11, 29)  # nothing of it expires while the tests run
 ANN, EVERYBODY = Account(TODAY, "key:ann"), Account(TODAY)
 WRITERS = 32
 
@@ -147,7 +147,7 @@ def test_accounts_expire_and_their_writers_agree_on_when(store: UsageStore, item
     reserve(store, query="q")
     store.settle(ANN, "q", questions=0, usd=0.0, deadline=soon())
     store.add(EVERYBODY, questions=1, usd=0.5, deadline=soon())
-    ends = datetime(2026, 11, 29, tzinfo=UTC) + timedelta(days=KEPT_DAYS)
+    ends = datetime(2126, 11, 29, tzinfo=UTC) + timedelta(days=KEPT_DAYS)
     assert [item["expires_at"] for item in items("USAGE_TABLE")] == [ends.timestamp()] * 2
     assert all("in_flight" not in item for item in items("USAGE_TABLE"))
 

@@ -4,7 +4,8 @@ ministack itself keeps tables in memory and writes them when it is stopped. Ever
 `_set_item`, `_remove_item` or `_items_replaced` of its module `dynamodb` (1.5.33, the version that is pinned), and
 every request passes `handle_request`, one after the other on one event loop. A thread deletes expired items once a
 minute and holds `_lock` meanwhile, as requests do here: it would delete what a request has just renewed, or begin a
-transaction of the file in the middle of another.
+transaction of the file in the middle of another. It would also delete what expired more than five years ago, and what
+has a text for its time, which DynamoDB keeps ("Using DynamoDB Time to Live (TTL)", docs.aws.amazon.com).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import logging
 import sqlite3
 import threading
+import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,8 @@ _NOT_DEFINITION = ("items", dynamodb._INDEX_MEMBERS)
 _PRIMARY_CODE = 0xFF  # the rest of SQLite's result codes tells more than we need
 # Of the errors that DynamoDB declares for writes, the one for storage that takes no more. It is permanent.
 _STORAGE_FULL = "ItemCollectionSizeLimitExceededException"
+_EXPIRY_THREAD = "dynamodb-ttl-reaper"
+_MAX_EXPIRED_SECONDS = 5 * 365.25 * 24 * 3600
 _Response = tuple[int, dict[str, str], bytes]
 
 
@@ -137,6 +141,9 @@ class DurableTables:
         return old_item
 
     def _remove_and_save_item(self, table: dict[str, Any], partition_key: str, sort_key: str) -> Any:
+        expires = threading.current_thread().name == _EXPIRY_THREAD
+        if expires and not _may_expire(table, table["items"][partition_key][sort_key]):
+            return None
         old_item = self._remove_item(table, partition_key, sort_key)
         self._file.delete_item(table["TableArn"], partition_key, sort_key)
         return old_item
@@ -158,6 +165,13 @@ class DurableTables:
             tables.set_scoped(stored.account, stored.region, stored.name, table)
             self._stored_arns.add(stored.arn)
         return tables
+
+
+def _may_expire(table: dict[str, Any], item: dict[str, Any]) -> bool:
+    _, _, _, region, account, name = table["TableArn"].split(":", 5)
+    settings = dynamodb._ttl_settings.get_scoped(account, region, name.removeprefix("table/"))
+    seconds = item[settings["AttributeName"]].get("N")
+    return seconds is not None and float(seconds) >= time.time() - _MAX_EXPIRED_SECONDS
 
 
 def _refuse_write(error: sqlite3.Error) -> _Response:

@@ -182,7 +182,7 @@ time.sleep = lambda seconds: sleep(seconds if seconds < 60 else 0.001)
 def test_expired_items_are_deleted_while_others_are_written(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(WITHOUT_PAUSES)
     path = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
-    expired = {"expires_at": {"N": "1"}}
+    expired = {"expires_at": {"N": str(int(time.time()) - 60)}}
     refused: list[Exception] = []
 
     def write(writer: int, client: DynamoDBClient) -> None:
@@ -207,6 +207,23 @@ def test_expired_items_are_deleted_while_others_are_written(tmp_path: Path) -> N
             time.sleep(0.05)
         assert refused == []
         assert len(stored(client)) == 800 and not any("expires_at" in item for item in stored(client))
+
+
+def test_what_expired_more_than_five_years_ago_or_has_no_number_for_its_time_stays(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_PAUSES)
+    path = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
+    expired = {f"{age}-years": {"N": str(int(time.time() - age * 366 * 24 * 3600))} for age in (4, 6)}
+    with running(tmp_path, {"PYTHONPATH": path}) as (_, client):
+        create(client)
+        put(client, "a-text", expires_at={"S": "1"})
+        for key, expires_at in expired.items():
+            put(client, key, expires_at=expires_at)
+        expire(client)
+        deadline = time.monotonic() + 60
+        while len(stored(client)) == 3 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)  # for many more rounds
+        assert {item[key_names(client)[0]]["S"] for item in stored(client)} == {"a-text", "6-years"}
 
 
 def test_a_stop_leaves_one_file_and_two_servers_never_share_it(tmp_path: Path) -> None:
