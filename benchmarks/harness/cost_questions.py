@@ -45,8 +45,7 @@ class Kind(StrEnum):
 class Place(StrEnum):
     """What a store request is for, and so what waits for it."""
 
-    TURN = "turn"  # the history and the turn, before and after everything else
-    LEARNING = "learning"  # the keywords, before the turn
+    ALONE = "alone"  # the history, the lease, the keywords and the turn, one after another
     LOOK_UP = "look-up"  # concurrent with the vector search
     BESIDE = "beside"  # records and counts, awaited at the end only
 
@@ -106,7 +105,7 @@ class Measurement:
 
     def round_trips(self) -> int:
         """Store requests that the answer alone waits for, one after another."""
-        return self.count(Place.TURN) + self.count(Place.LEARNING)
+        return self.count(Place.ALONE)
 
     def count(self, place: Place) -> int:
         """The number of store requests of one place."""
@@ -116,9 +115,7 @@ class Measurement:
 def _place(request: Request) -> Place:
     if request.thread.startswith(Place.BESIDE):
         return Place.BESIDE
-    if request.thread == "MainThread":
-        return Place.TURN
-    return Place.LOOK_UP if request.stage == _FIRST_SEARCH else Place.LEARNING
+    return Place.LOOK_UP if request.stage == _FIRST_SEARCH else Place.ALONE
 
 
 class Questioner:
