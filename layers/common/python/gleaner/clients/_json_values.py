@@ -18,7 +18,7 @@ _MAX_DIGITS = 300  # of a whole number: Python refuses to read 4,300 digits
 _MAX_NAME_CHARS = 100  # of a model
 _MAX_ENCODINGS = 3  # of arguments that are JSON in JSON
 
-_LENIENT, _STRICT = json.JSONDecoder(strict=False), json.JSONDecoder()  # json.loads creates one for each text
+_LENIENT, _STRICT = json.JSONDecoder(strict=False), json.JSONDecoder()  # json.loads creates a lenient one for each text
 
 
 def parse_json(body: bytes) -> Any:
